@@ -1,0 +1,42 @@
+#include "memory.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *checked(void *block)
+{
+	if (!block) {
+		fputs("heapscope: out of memory\n", stderr);
+		_Exit(125);
+	}
+	return block;
+}
+
+void *hs_allocate(size_t bytes)
+{
+	return checked(malloc(bytes ? bytes : 1));
+}
+
+void *hs_allocate_zero(size_t count, size_t bytes)
+{
+	return checked(calloc(count ? count : 1, bytes ? bytes : 1));
+}
+
+void *hs_reallocate(void *block, size_t count, size_t bytes)
+{
+	return checked(reallocarray(block, count ? count : 1, bytes ? bytes : 1));
+}
+
+char *hs_copy_string(const char *text)
+{
+	return checked(strdup(text));
+}
+
+void *hs_grow(void *array, size_t count, size_t *capacity, size_t item_bytes)
+{
+	if (count < *capacity)
+		return array;
+	*capacity = *capacity ? *capacity * 2 : 16;
+	return hs_reallocate(array, *capacity, item_bytes);
+}

@@ -1,0 +1,17 @@
+/* Memory of the analyzer. Running out of it ends the program with a message: no report can be made then. */
+#ifndef HS_MEMORY_H
+#define HS_MEMORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+void *hs_allocate(size_t bytes);                    /* never NULL; contents undefined */
+void *hs_allocate_zero(size_t count, size_t bytes); /* never NULL; checks the product */
+void *hs_reallocate(void *block, size_t count, size_t bytes);
+char *hs_copy_string(const char *text);
+
+/* Makes room for one more item in a growing array: doubles `array` (of *capacity items of item_bytes) when
+ * count has reached *capacity. Returns the array. New room is not cleared. */
+void *hs_grow(void *array, size_t count, size_t *capacity, size_t item_bytes);
+
+#endif

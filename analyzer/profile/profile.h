@@ -1,0 +1,160 @@
+/* A recording, loaded: what happened, by stack. Pure: no printing, no exit.
+ *
+ *   recording.c  the file's members: hop, inflate (in parallel), check
+ *   replay.c     events -> counts per group of nodes, timeline, histograms; one sequential pass
+ *   profile.c    frames, stacks and names; loads all but the events
+ *   fold.c       which frames are allocator or container internals
+ *   sites.c      nodes grouped by their folded stack
+ */
+#ifndef HS_PROFILE_H
+#define HS_PROFILE_H
+
+#include "base/error.h"
+#include "base/strings.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* ---- what stands in the file ---------------------------------------------------------------------------- */
+
+struct hs_module {
+	uint32_t path; /* string index */
+	uint64_t start, size, bias;
+	uint8_t build_id[64];
+	uint32_t build_id_bytes;
+	uint32_t flags; /* of FORMAT.md */
+	uint64_t load_us, unload_us; /* unload_us is UINT64_MAX while loaded */
+};
+
+/* One frame as people see it. Frames are distinct: the same text is the same frame (but for its address). */
+struct hs_frame {
+	uint32_t function; /* string index; 0 unknown */
+	uint32_t file;     /* string index; 0 unknown */
+	uint32_t line;     /* 0 unknown */
+	uint32_t module;   /* index in modules, UINT32_MAX none */
+	uint64_t address;  /* return address - 1, link-time; 0 for the marks "cut" and "broken" */
+	bool inlined;      /* into the next frame outwards */
+	bool internal;     /* allocator or container plumbing (fold.c) */
+};
+
+/* A node of the recorded trie; its frames, innermost first, are frames[first .. first + count). */
+struct hs_node {
+	uint32_t parent; /* node id; 0 root */
+	uint32_t first_frame;
+	uint32_t frame_count; /* 1 + inlined ones */
+};
+
+struct hs_thread {
+	uint32_t tid;
+	uint32_t name; /* string index */
+};
+
+enum hs_end_kind { HS_END_UNKNOWN, HS_END_EXIT, HS_END_SIGNAL, HS_END_EXEC, HS_END_RUNNING /* no footer */ };
+
+struct hs_facts {
+	char *program;
+	char **command; /* NULL-terminated */
+	char *cwd;
+	uint32_t pid, parent_pid;
+	bool forked; /* began as a fork: inherited blocks are not its own */
+	uint64_t start_unix_us, duration_us;
+	enum hs_end_kind end;
+	int end_value; /* exit status or signal */
+	uint64_t lost_events, truncated_stacks, broken_stacks, fallback_stacks, late_events, repaired_frees,
+		unknown_frees, peak_rss_bytes;
+	char *stopped;  /* NULL, or why recording ended before the program did */
+	char *warning;  /* NULL, or what is wrong with the file (truncated, damaged, totals that disagree) */
+};
+
+/* ---- what the replay counts ----------------------------------------------------------------------------- */
+
+/* Definitions: docs of section 5 of the design; bytes are requested bytes. */
+struct hs_counts {
+	uint64_t allocated_bytes, allocations; /* all calls that gave a block, reallocs included */
+	uint64_t peak_bytes, peak_blocks;      /* live at the global peak (t-gmax) */
+	uint64_t live_bytes, live_blocks;      /* at the end */
+	uint64_t max_bytes, max_blocks;        /* this group's own maximum of live bytes, and its blocks then */
+	uint64_t temporary_bytes, temporary;   /* freed before their thread allocated again */
+	uint64_t moved_bytes, moved;           /* what realloc copied: min(old, new), booked on the realloc's stack */
+	uint64_t reallocations;                /* allocations that were reallocs of a live block */
+	uint64_t lifetime_us;                  /* sum over blocks; live ones count to the end */
+};
+
+struct hs_point {
+	uint64_t time_us, heap_bytes; /* largest heap in [time, next point's time) */
+};
+struct hs_sample {
+	uint64_t time_us, rss_bytes;
+};
+
+struct hs_totals {
+	struct hs_counts counts;
+	uint64_t events, frees;
+	uint64_t peak_us; /* when the heap peaked: the last moment of equals */
+};
+
+struct hs_profile {
+	struct hs_facts facts;
+	struct hs_strings strings;
+	struct hs_module *modules;
+	uint32_t module_count;
+	struct hs_thread *threads; /* [0] unused */
+	uint32_t thread_count;
+	struct hs_frame *frames;
+	uint32_t frame_count;
+	struct hs_node *nodes; /* [0] is the root */
+	uint32_t node_count;
+	struct hs_sample *samples;
+	uint32_t sample_count;
+	struct hs_recording *recording; /* for the replay; private */
+};
+
+/* Loads everything but the events. On failure (not a recording, empty, newer version, unreadable) returns NULL and
+ * fills in error. A truncated or damaged file loads as far as it is whole: facts.warning says so. */
+struct hs_profile *hs_profile_load(const char *path, struct hs_error *error);
+void hs_profile_free(struct hs_profile *profile);
+
+/* ---- replay --------------------------------------------------------------------------------------------- */
+
+struct hs_replay {
+	struct hs_totals totals;
+	struct hs_counts *groups; /* group_count; the caller's groups */
+	uint32_t group_count;
+	struct hs_point *timeline; /* at most 4096 points, even steps */
+	uint32_t point_count;
+	/* Histograms over all allocations: bucket b of sizes counts sizes in [2^(b-1), 2^b) (0: size 0), bucket b of
+	 * lifetimes blocks that lived [2^(b-1), 2^b) us; and bytes allocated meanwhile likewise. */
+	uint64_t size_blocks[65], size_bytes[65], lifetime_blocks[65], lifetime_bytes_blocks[65];
+};
+
+/* Reads the events once. group_of_node[node] < group_count names the group whose counts a node's blocks go to;
+ * maxima are those of the group. Sets facts.warning if the tail is damaged. Returns 0, or -1 and an error. */
+int hs_replay_run(struct hs_profile *profile, const uint32_t *group_of_node, uint32_t group_count,
+		  struct hs_replay *replay, struct hs_error *error);
+void hs_replay_free(struct hs_replay *replay);
+
+/* ---- sites ---------------------------------------------------------------------------------------------- */
+
+/* Stacks that look the same to people (function, file, line, module of every frame; addresses apart), from the innermost frame that
+ * is not internal outwards. */
+struct hs_site {
+	uint32_t *frames; /* indices in profile.frames, innermost first; may be empty */
+	uint32_t frame_count;
+	uint32_t folded_frames; /* internal frames left out, of the deepest stack folded in */
+	uint32_t own_frame; /* position in `frames` of the innermost frame of the user's own code: not in a system
+			     * library if there is such a frame, else 0 */
+	struct hs_counts counts;
+};
+
+struct hs_sites {
+	struct hs_site *items; /* sorted by peak bytes, then allocated, then frames' text: stable */
+	uint32_t count;
+	uint32_t *site_of_node; /* UINT32_MAX: node is not the innermost of any stack with events */
+	struct hs_replay replay;
+};
+
+/* raw: keep internal frames. Runs the replay. */
+int hs_sites_make(struct hs_profile *profile, bool raw, struct hs_sites *sites, struct hs_error *error);
+void hs_sites_free(struct hs_sites *sites);
+
+#endif

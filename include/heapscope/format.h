@@ -1,0 +1,63 @@
+/* Constants of the recording file, which FORMAT.md describes byte for byte. */
+#ifndef HEAPSCOPE_FORMAT_H
+#define HEAPSCOPE_FORMAT_H
+
+#include <stdint.h>
+
+#define HS_FORMAT_VERSION 1
+
+/* Every member is a gzip member whose header is exactly HS_MEMBER_HEADER_BYTES long: 10 bytes of gzip header
+ * with FEXTRA, XLEN = 20, one subfield "HS" of 16 bytes: struct hs_member_extra, little-endian. */
+enum { HS_MEMBER_HEADER_BYTES = 10 + 2 + 4 + 16, HS_MEMBER_TRAILER_BYTES = 8 };
+
+enum hs_member_kind {
+	HS_MEMBER_HEADER = 1,  /* JSON; the first member */
+	HS_MEMBER_MODULES = 2,
+	HS_MEMBER_NODES = 3,   /* always before the events that use them */
+	HS_MEMBER_EVENTS = 4,
+	HS_MEMBER_SAMPLES = 5, /* RSS over time */
+	HS_MEMBER_MARKS = 6,   /* reserved: phases that the program named */
+	HS_MEMBER_SYMBOLS = 7,
+	HS_MEMBER_THREADS = 8,
+	HS_MEMBER_FOOTER = 9,  /* JSON: totals, end, losses; the last member of a complete file */
+};
+
+struct hs_member_extra {
+	uint8_t kind;          /* enum hs_member_kind; readers skip kinds they do not know */
+	uint8_t reserved[3];
+	uint32_t member_bytes; /* of the whole gzip member, header and trailer included */
+	uint32_t raw_bytes;    /* of the payload, inflated */
+	uint32_t items;        /* events, nodes, modules, ... in the payload; 1 for JSON */
+};
+
+/* Limits: a reader refuses more. */
+enum {
+	HS_MEMBER_RAW_MOST = 64 << 20,
+	HS_EVENTS_A_MEMBER = 65536, /* a writer starts a new member at this many */
+	HS_STRING_MOST = 1 << 20,
+};
+
+/* Events, one byte each in the kind column. */
+enum hs_event_kind {
+	HS_EVENT_ALLOC = 0,
+	HS_EVENT_FREE = 1,
+	HS_EVENT_MOVE = 2,   /* realloc that gave another address: ends the old block, begins a new one */
+	HS_EVENT_RESIZE = 3, /* realloc in place: likewise, but nothing was copied */
+	HS_EVENT_KINDS = 4,
+};
+
+/* Columns of an events member, in this order, each preceded by its varint length in bytes. */
+enum hs_column {
+	HS_COLUMN_KIND = 0,     /* one byte an event */
+	HS_COLUMN_THREAD = 1,   /* runs: varint thread, varint length; the lengths sum to the events */
+	HS_COLUMN_TIME = 2,     /* varint microseconds since the previous event, each event */
+	HS_COLUMN_NODE = 3,     /* ALLOC, MOVE, RESIZE */
+	HS_COLUMN_SIZE = 4,     /* ALLOC, MOVE, RESIZE */
+	HS_COLUMN_DISTANCE = 5, /* FREE, MOVE, RESIZE */
+	HS_COLUMNS = 6,
+};
+
+/* Frames of a symbol record. */
+enum { HS_FRAME_INLINED = 1 };
+
+#endif
