@@ -1,0 +1,201 @@
+"""Fixtures of the end-to-end tests: they run the built `heapscope` on real programs.
+
+    /usr/bin/python3 -m pytest tests/e2e                     # with ./build
+    HEAPSCOPE_BUILD=/tmp/b pytest tests/e2e/test_cli.py      # with another build folder
+
+Tests marked `@pytest.mark.long` run only with --long.
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TARGETS = ROOT / "tests" / "targets"
+
+
+def pytest_addoption(parser):
+    parser.addoption("--long", action="store_true", help="also run the tests that take minutes")
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("--long"):
+        return
+    long_ones = [item for item in items if item.get_closest_marker("long")]
+    if long_ones:
+        config.hook.pytest_deselected(items=long_ones)
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
+
+
+@pytest.fixture(scope="session")
+def build():
+    """The build folder: $HEAPSCOPE_BUILD, else ./build of the work tree."""
+    return pathlib.Path(os.environ.get("HEAPSCOPE_BUILD", ROOT / "build")).resolve()
+
+
+@pytest.fixture(scope="session")
+def heapscope(build):
+    """Path of the built program."""
+    program = build / "analyzer" / "cli" / "heapscope"
+    assert program.exists(), f"{program} is not built: run ./dev build, or set HEAPSCOPE_BUILD"
+    return program
+
+
+def clean_environment(extra=None):
+    """The environment without anything of heapscope's, in the C.UTF-8 locale, plus `extra` (None removes)."""
+    environment = {name: value for name, value in os.environ.items()
+                   if not name.startswith("HEAPSCOPE_") and name not in ("COLUMNS", "NO_COLOR", "LD_PRELOAD")}
+    environment.update(LC_ALL="C.UTF-8", DEBUGINFOD_URLS="")
+    for name, value in (extra or {}).items():
+        if value is None:
+            environment.pop(name, None)
+        else:
+            environment[name] = str(value)
+    return environment
+
+
+@pytest.fixture(scope="session")
+def run_heapscope(heapscope):
+    """run_heapscope("print", file, ...) -> CompletedProcess with text streams; `binary=True` for bytes.
+    Never raises for an exit code. Standard input is empty, the time-out 120 s unless given."""
+
+    def run(*arguments, cwd=None, env=None, timeout=120, input="", binary=False):
+        if binary and isinstance(input, str):
+            input = input.encode()
+        return subprocess.run([heapscope, *map(os.fspath, arguments)], cwd=cwd, env=clean_environment(env),
+                              input=input, capture_output=True, timeout=timeout, text=not binary,
+                              **({} if binary else {"errors": "backslashreplace"}))
+
+    return run
+
+
+@pytest.fixture
+def compile(tmp_path):
+    """compile(source, *flags, compiler="gcc", name=None) -> Path of the program.
+
+    `source` is a pathlib.Path, the name of a file in tests/targets, or program text. Text is C, C++ with a
+    compiler that ends in "++", Rust with "rustc". Flags follow the source (so "-lfoo" works); "-g -O1" stand
+    before and can be overridden ("-O0"). Text is stored as NAME.c and the program as NAME, "target" by default."""
+
+    def build_program(source, *flags, compiler="gcc", name=None):
+        rust = compiler.endswith("rustc")
+        if isinstance(source, pathlib.Path):
+            path = source
+        elif "\n" not in source and (TARGETS / source).exists():
+            path = TARGETS / source
+        else:
+            suffix = ".rs" if rust else ".cc" if compiler.endswith("++") else ".c"
+            path = tmp_path / ((name or "target") + suffix)
+            path.write_text(source)
+        program = tmp_path / (name or path.stem)
+        before = ["-g", "--edition", "2021"] if rust else ["-g", "-O1", "-pthread"]
+        command = [compiler, *before, "-o", program, path, *flags]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=300)
+        assert done.returncode == 0, f"{command}\n{done.stderr}"
+        return program
+
+    return build_program
+
+
+class Recording:
+    """What one `heapscope run` left. Can be used as a path (open(recording), run_heapscope("print", recording))."""
+
+    def __init__(self, path, completed, folder):
+        self.path = path  # the target's own recording
+        self.returncode = completed.returncode
+        self.stdout = completed.stdout
+        self.stderr = completed.stderr
+        self.folder = folder
+
+    def __fspath__(self):
+        return os.fspath(self.path)
+
+    @property
+    def files(self):
+        """All recordings of the run, the target's own first, then the children's by name."""
+        return [self.path] + [path for path in sorted(self.folder.glob("*.hs.gz")) if path != self.path]
+
+
+@pytest.fixture
+def record(run_heapscope, tmp_path):
+    """record(command, *options, env=None, cwd=None, input="", returncode=0, timeout=120, binary=False) -> Recording
+
+    Runs `heapscope run OPTIONS -o OUTPUT -- COMMAND`. `command` is a program or a list. Checks the exit status
+    (None: any) and that the recording exists. Each call has a folder of its own for its recordings, so children's
+    files (`.files`) cannot mix. stdout and stderr of the target (and of heapscope) are in the result."""
+    count = 0
+
+    def run(command, *options, env=None, cwd=None, input="", returncode=0, timeout=120, binary=False):
+        nonlocal count
+        count += 1
+        folder = tmp_path / f"recording{count}"
+        folder.mkdir()
+        command = [command] if isinstance(command, (str, os.PathLike)) else command
+        output = folder / "target.hs.gz"
+        completed = run_heapscope("run", *options, "-o", output, "--", *command, env=env, cwd=cwd, input=input,
+                                  timeout=timeout, binary=binary)
+        if returncode is not None:
+            assert completed.returncode == returncode, completed.stderr
+        assert output.exists(), completed.stderr
+        return Recording(output, completed, folder)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def print_json(run_heapscope):
+    """print_json(file, *options) -> the document of docs/json.md, from `heapscope print --json`. For
+    convenience each site's frames are resolved: site["frames"] is a list of frame objects, innermost first,
+    and the document has "timeline" and "rss" as lists of pairs."""
+
+    def load(file, *options):
+        completed = run_heapscope("print", "--json", *options, file)
+        assert completed.returncode == 0, completed.stderr
+        document = json.loads(completed.stdout)
+        for site in document["sites"]:
+            site["frames"] = [document["frames"][index] for index in site["frames"]]
+        return document
+
+    return load
+
+
+@pytest.fixture(scope="session")
+def print_text(run_heapscope):
+    """print_text(file, *options) -> the report as text, 80 columns."""
+
+    def load(file, *options):
+        completed = run_heapscope("print", *options, file)
+        assert completed.returncode == 0, completed.stderr
+        return completed.stdout
+
+    return load
+
+
+@pytest.fixture
+def dhat(run_heapscope, tmp_path):
+    """dhat(file, *options) -> the exported DHAT document (a dict); its file is at dhat.path."""
+
+    def load(file, *options):
+        path = tmp_path / (pathlib.Path(file).name.removesuffix(".hs.gz") + ".dhat.json")
+        completed = run_heapscope("export", "--format", "dhat", *options, "-o", path, file)
+        assert completed.returncode == 0, completed.stderr
+        load.path = path
+        return json.loads(path.read_text())
+
+    return load
+
+
+@pytest.fixture(scope="session")
+def tool():
+    """tool("valgrind") -> path of a program that the tests need; fails (never skips) if it is missing."""
+
+    def find(name):
+        path = shutil.which(name)
+        assert path, f"{name} is missing: ./dev setup installs what the tests need"
+        return path
+
+    return find
