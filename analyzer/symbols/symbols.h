@@ -15,17 +15,17 @@ struct hs_symbolizer_options {
 	const char *path; /* of the file; also where .gnu_debuglink and .gnu_debugaltlink look around */
 	int fd;           /* already opened file, or -1: open `path`. Not closed by the symbolizer. A deleted
 			   * or replaced library can still be read through it */
-	const uint8_t *build_id; /* as recorded; a file with another build-id is not used */
-	uint32_t build_id_bytes; /* 0: not known */
+	const uint8_t *build_id;     /* as recorded; a file with another build-id is not used */
+	uint32_t build_id_bytes;     /* 0: not known */
 	const char *debug_directory; /* NULL: /usr/lib/debug */
 	const char *root;            /* NULL or a prefix for all paths (/proc/PID/root, a sysroot) */
 };
 
 /* What is missing, for `heapscope info` and the report's notes. */
 enum hs_symbols_found {
-	HS_SYMBOLS_NO_FILE = 0,    /* not found, or its build-id differs */
+	HS_SYMBOLS_NO_FILE = 0, /* not found, or its build-id differs */
 	HS_SYMBOLS_DYNSYM_ONLY = 1,
-	HS_SYMBOLS_SYMTAB = 2,     /* .symtab or minidebuginfo: names, no lines */
+	HS_SYMBOLS_SYMTAB = 2, /* .symtab or minidebuginfo: names, no lines */
 	HS_SYMBOLS_DWARF = 3,
 };
 
@@ -46,7 +46,8 @@ void hs_symbolizer_close(struct hs_symbolizer *symbolizer);
 uint32_t hs_symbolizer_frames(struct hs_symbolizer *symbolizer, uint64_t address, struct hs_strings *strings,
 			      const struct hs_symbol_frame **frames);
 
-/* Demangles C++, Rust (legacy, v0) and D names; returns a malloc'ed string, or NULL if `name` is not mangled. */
+/* Demangles C++, Rust (legacy, v0) and D names; returns a malloc'ed string, or NULL if `name` is not mangled.
+ */
 char *hs_demangle(const char *name);
 
 #endif

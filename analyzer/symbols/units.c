@@ -1,0 +1,307 @@
+/* The units of a module's DWARF, and an index of the functions of each one that is asked for. */
+#include "units.h"
+
+#include "base/memory.h"
+#include "die_scan.h"
+
+#include <dwarf.h>
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	/* In a damaged file every entry may point to the same huge list of ranges. */
+	MOST_RANGES_OF_UNIT = 4 << 20,
+	MOST_UNITS = 4 << 20,
+};
+
+static void read_segments(struct hs_units *units, Elf *module)
+{
+	size_t count = 0;
+	if (elf_getphdrnum(module, &count) != 0)
+		return;
+	for (size_t i = 0; i < count && i < INT32_MAX; i++) {
+		GElf_Phdr segment;
+		if (units->code_count == sizeof units->code / sizeof *units->code)
+			break;
+		if (!gelf_getphdr(module, (int)i, &segment) || segment.p_type != PT_LOAD ||
+		    !(segment.p_flags & PF_X))
+			continue;
+		struct hs_address_range *code = &units->code[units->code_count++];
+		code->low = segment.p_vaddr;
+		if (__builtin_add_overflow(segment.p_vaddr, segment.p_memsz, &code->high))
+			code->high = UINT64_MAX;
+	}
+}
+
+void hs_units_init(struct hs_units *units, Dwarf *dwarf, Elf *module)
+{
+	*units = (struct hs_units){.dwarf = dwarf};
+	read_segments(units, module);
+}
+
+static void free_unit(struct hs_unit *unit)
+{
+	free(unit->functions);
+	free(unit->scopes);
+	hs_range_map_free(&unit->function_map);
+	free(unit);
+}
+
+static void keep_nothing(void *node)
+{
+	(void)node;
+}
+
+void hs_units_free(struct hs_units *units)
+{
+	tdestroy(units->by_cu, keep_nothing);
+	for (size_t i = 0; i < units->count; i++)
+		free_unit(units->units[i]);
+	free(units->units);
+	hs_range_map_free(&units->map);
+	*units = (struct hs_units){0};
+}
+
+static int by_cu(const void *left, const void *right)
+{
+	const struct hs_unit *a = left, *b = right;
+	uintptr_t a_cu = (uintptr_t)a->die.cu, b_cu = (uintptr_t)b->die.cu;
+	return (a_cu > b_cu) - (a_cu < b_cu);
+}
+
+static struct hs_unit *add_unit(struct hs_units *units, const Dwarf_Die *die)
+{
+	struct hs_unit *unit = hs_allocate_zero(1, sizeof *unit);
+	unit->die = unit->code_die = *die;
+	units->units = hs_grow(units->units, units->count, &units->capacity, sizeof *units->units);
+	units->units[units->count++] = unit;
+	tsearch(unit, &units->by_cu, by_cu);
+	return unit;
+}
+
+/* A linker that drops a function leaves its debug information, with 0 or another impossible address. */
+static void add_code_range(const struct hs_units *units, struct hs_range_map *map, uint64_t low,
+			   uint64_t high, uint32_t value)
+{
+	if (low == 0)
+		return;
+	for (uint32_t i = 0; i < units->code_count; i++) {
+		const struct hs_address_range *code = &units->code[i];
+		if (low >= code->low && low < code->high)
+			hs_range_map_add(map, low, high < code->high ? high : code->high, value);
+	}
+}
+
+/* Adds the ranges of a DIE; returns how many there were. *budget bounds them. */
+static size_t add_die_ranges(const struct hs_units *units, struct hs_range_map *map, Dwarf_Die *die,
+			     uint32_t value, size_t *budget)
+{
+	Dwarf_Addr base, low, high;
+	size_t count = 0;
+	for (ptrdiff_t next = 0; *budget > 0 && (next = dwarf_ranges(die, next, &base, &low, &high)) > 0;
+	     count++) {
+		add_code_range(units, map, low, high, value);
+		--*budget;
+	}
+	return count;
+}
+
+/* For units whose own DIE does not say what they cover. */
+static void add_aranges(struct hs_units *units, const bool *has_ranges, size_t count)
+{
+	Dwarf_Aranges *aranges = NULL;
+	size_t arange_count = 0;
+	if (count == 0 || dwarf_getaranges(units->dwarf, &aranges, &arange_count) != 0)
+		return;
+	for (size_t i = 0; i < arange_count; i++) {
+		Dwarf_Addr start;
+		Dwarf_Word length;
+		Dwarf_Off offset;
+		Dwarf_Die die;
+		if (dwarf_getarangeinfo(dwarf_onearange(aranges, i), &start, &length, &offset) != 0 ||
+		    !dwarf_offdie(units->dwarf, offset, &die))
+			continue;
+		/* The units stand in the order of their offsets. */
+		size_t first = 0, last = count;
+		while (last - first > 1) {
+			size_t middle = first + (last - first) / 2;
+			if ((uintptr_t)units->units[middle]->die.addr <= (uintptr_t)die.addr)
+				first = middle;
+			else
+				last = middle;
+		}
+		if (units->units[first]->die.cu == die.cu && !has_ranges[first] && start + length > start)
+			add_code_range(units, &units->map, start, start + length, (uint32_t)first);
+	}
+}
+
+/* Which unit covers which addresses: from the units' own DIEs, which is little more work than .debug_aranges
+ * and, unlike it, always there (clang writes none). */
+static void index_units(struct hs_units *units)
+{
+	units->indexed = true;
+	size_t budget = MOST_RANGES_OF_UNIT, has_ranges_capacity = 0;
+	bool *has_ranges = NULL, some_without = false;
+	Dwarf_CU *cu = NULL;
+	uint8_t unit_type;
+	Dwarf_Die die;
+	while (units->count < MOST_UNITS &&
+	       dwarf_get_units(units->dwarf, cu, &cu, NULL, &unit_type, &die, NULL) == 0) {
+		if ((unit_type != DW_UT_compile && unit_type != DW_UT_skeleton) || !die.addr)
+			continue;
+		uint32_t index = (uint32_t)units->count;
+		add_unit(units, &die);
+		has_ranges = hs_grow(has_ranges, index, &has_ranges_capacity, sizeof *has_ranges);
+		has_ranges[index] = add_die_ranges(units, &units->map, &die, index, &budget) > 0;
+		some_without |= !has_ranges[index];
+	}
+	if (some_without)
+		add_aranges(units, has_ranges, units->count);
+	free(has_ranges);
+	hs_range_map_build(&units->map);
+}
+
+struct hs_unit *hs_units_at(struct hs_units *units, uint64_t address)
+{
+	uint32_t index;
+	if (!units->indexed)
+		index_units(units);
+	return hs_range_map_find(&units->map, address, &index) ? units->units[index] : NULL;
+}
+
+static bool is_scope(uint32_t tag)
+{
+	switch (tag) {
+	case DW_TAG_namespace:
+	case DW_TAG_module:
+	case DW_TAG_class_type:
+	case DW_TAG_structure_type:
+	case DW_TAG_union_type:
+	case DW_TAG_interface_type:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static uint32_t add_function(struct hs_units *units, struct hs_unit *unit, const struct hs_die *die,
+			     uint32_t caller, size_t *budget)
+{
+	uint32_t index = (uint32_t)unit->function_count;
+	Dwarf_Die code;
+	if (!dwarf_offdie(dwarf_cu_getdwarf(unit->code_die.cu), die->offset, &code) ||
+	    add_die_ranges(units, &unit->function_map, &code, index, budget) == 0)
+		return HS_NO_INDEX;
+	unit->functions = hs_grow(unit->functions, index, &unit->function_capacity, sizeof *unit->functions);
+	bool inlined = die->tag == DW_TAG_inlined_subroutine;
+	unit->functions[unit->function_count++] = (struct hs_function){
+		.die_offset = die->offset, .caller = inlined ? caller : HS_NO_INDEX, .inlined = inlined};
+	return index;
+}
+
+/* The state of a pass over a unit's DIEs. */
+struct unit_pass {
+	struct hs_units *units;
+	struct hs_unit *unit;
+	size_t range_budget;
+	uint32_t scope;      /* the innermost that is open, or HS_NO_INDEX */
+	uint32_t *functions; /* by depth: the function around the DIEs there, or HS_NO_INDEX */
+	size_t capacity;
+};
+
+/* Closes the scopes that end before a DIE at this depth. */
+static void close_scopes(struct unit_pass *pass, const struct hs_die *die)
+{
+	struct hs_scope *scopes = pass->unit->scopes;
+	while (pass->scope != HS_NO_INDEX && scopes[pass->scope].depth >= die->depth) {
+		scopes[pass->scope].end = die->offset;
+		pass->scope = scopes[pass->scope].parent;
+	}
+}
+
+static void open_scope(struct unit_pass *pass, const struct hs_die *die)
+{
+	struct hs_unit *unit = pass->unit;
+	unit->scopes = hs_grow(unit->scopes, unit->scope_count, &unit->scope_capacity, sizeof *unit->scopes);
+	unit->scopes[unit->scope_count] = (struct hs_scope){
+		.die_offset = die->offset, .end = UINT64_MAX, .parent = pass->scope, .depth = die->depth};
+	pass->scope = (uint32_t)unit->scope_count++;
+}
+
+static void index_die(struct unit_pass *pass, const struct hs_die *die)
+{
+	pass->functions =
+		hs_grow(pass->functions, (size_t)die->depth + 1, &pass->capacity, sizeof *pass->functions);
+	if (die->depth == 0)
+		pass->functions[0] = HS_NO_INDEX;
+	close_scopes(pass, die);
+	uint32_t function = pass->functions[die->depth], own = HS_NO_INDEX;
+	if (die->tag == DW_TAG_subprogram || die->tag == DW_TAG_inlined_subroutine) {
+		if (die->has_code && pass->unit->function_count < HS_NO_INDEX)
+			own = add_function(pass->units, pass->unit, die, function, &pass->range_budget);
+		if (own != HS_NO_INDEX || die->tag == DW_TAG_subprogram)
+			function = own;
+	} else if (is_scope(die->tag) && die->has_children && pass->unit->scope_count < HS_NO_INDEX) {
+		open_scope(pass, die);
+	}
+	pass->functions[die->depth + 1] = function;
+}
+
+void hs_unit_index(struct hs_units *units, struct hs_unit *unit)
+{
+	if (unit->indexed)
+		return;
+	unit->indexed = true;
+	Dwarf_Die split;
+	if (dwarf_cu_info(unit->die.cu, NULL, NULL, NULL, &split, NULL, NULL, NULL) == 0 && split.addr &&
+	    dwarf_tag(&split) == DW_TAG_compile_unit)
+		unit->code_die = split;
+
+	struct unit_pass pass = {
+		.units = units, .unit = unit, .range_budget = MOST_RANGES_OF_UNIT, .scope = HS_NO_INDEX};
+	struct hs_die_scan scan;
+	struct hs_die die;
+	if (hs_die_scan_begin(&scan, &unit->code_die))
+		while (hs_die_scan_next(&scan, &die))
+			index_die(&pass, &die);
+	hs_die_scan_free(&scan);
+	free(pass.functions);
+	hs_range_map_build(&unit->function_map);
+}
+
+struct hs_unit *hs_units_of_die(struct hs_units *units, Dwarf_Die *die, struct hs_unit *near)
+{
+	if (near->code_die.cu == die->cu)
+		return near;
+	struct hs_unit wanted = {.die = *die};
+	struct hs_unit **found = tfind(&wanted, &units->by_cu, by_cu);
+	Dwarf_Die unit_die;
+	if (found)
+		return *found;
+	if (!dwarf_diecu(die, &unit_die, NULL, NULL))
+		return NULL;
+	return add_unit(units, &unit_die);
+}
+
+uint32_t hs_unit_function_at(const struct hs_unit *unit, uint64_t address)
+{
+	uint32_t index;
+	return hs_range_map_find(&unit->function_map, address, &index) ? index : HS_NO_INDEX;
+}
+
+uint32_t hs_unit_scope_around(const struct hs_unit *unit, uint64_t die_offset)
+{
+	size_t first = 0, last = unit->scope_count;
+	while (first < last) {
+		size_t middle = first + (last - first) / 2;
+		if (unit->scopes[middle].die_offset < die_offset)
+			first = middle + 1;
+		else
+			last = middle;
+	}
+	uint32_t scope = first ? (uint32_t)(first - 1) : HS_NO_INDEX;
+	while (scope != HS_NO_INDEX && unit->scopes[scope].end <= die_offset)
+		scope = unit->scopes[scope].parent;
+	return scope;
+}
