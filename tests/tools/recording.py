@@ -1,0 +1,295 @@
+"""A second reader of recordings, written from FORMAT.md alone: it checks every rule that the page states, and replays the events
+one by one. Slow and simple; for the tests."""
+
+import json
+import struct
+import zlib
+
+HEADER, MODULES, NODES, EVENTS, SAMPLES, MARKS, SYMBOLS, THREADS, FOOTER = range(1, 10)
+ALLOC, FREE, MOVE, RESIZE = range(4)
+
+
+def members(data):
+    """(kind, items, payload) of each whole member; the file must consist of nothing else."""
+    offset = 0
+    while offset < len(data):
+        assert data[offset:offset + 10] == b"\x1f\x8b\x08\x04\0\0\0\0\0\xff", f"member at {offset}"
+        xlen, identifier, length = struct.unpack_from("<H2sH", data, offset + 10)
+        assert (xlen, identifier, length) == (20, b"HS", 16)
+        kind, zero, size, raw, items = struct.unpack_from("<B3sIII", data, offset + 16)
+        assert zero == b"\0\0\0" and raw <= 64 << 20 and offset + size <= len(data)
+        inflater = zlib.decompressobj(wbits=31)
+        payload = inflater.decompress(data[offset:offset + size])
+        assert inflater.eof and not inflater.unused_data and len(payload) == raw
+        yield kind, items, payload
+        offset += size
+
+
+class Cursor:
+    def __init__(self, data):
+        self.data = data
+        self.at = 0
+
+    def byte(self):
+        self.at += 1
+        return self.data[self.at - 1]
+
+    def varint(self):
+        value = shift = 0
+        while True:
+            byte = self.byte()
+            value |= (byte & 127) << shift
+            shift += 7
+            assert shift <= 70
+            if byte < 128:
+                return value
+
+    def signed(self):
+        value = self.varint()
+        return value >> 1 ^ -(value & 1)
+
+    def bytes(self, count):
+        assert self.at + count <= len(self.data)
+        self.at += count
+        return self.data[self.at - count:self.at]
+
+    def string(self):
+        return self.bytes(self.varint()).decode(errors="replace")
+
+    def done(self):
+        return self.at == len(self.data)
+
+
+class Event:
+    __slots__ = ("kind", "thread", "time_us", "node", "size", "ended", "number")
+
+    def __init__(self, kind, thread, time_us, node, size, ended, number):
+        self.kind = kind
+        self.thread = thread
+        self.time_us = time_us
+        self.node = node  # 0 for a free
+        self.size = size  # 0 for a free
+        self.ended = ended  # number of the allocation whose block ends here, or None
+        self.number = number  # of the allocation that begins here, or None
+
+
+class Recording:
+    """header, footer (None if there is none), modules [(path, ...)], nodes {id: (parent, module, address)}, names
+    {(module, address): [(function, file, line, inlined)]}, threads {id: (tid, name)}, samples [(time_us, rss)]."""
+
+    def __init__(self, path):
+        with open(path, "rb") as file:
+            self.members = list(members(file.read()))
+        self.header = self.footer = None
+        self.modules, self.nodes, self.names, self.threads, self.samples = [], {}, {}, {}, []
+        self.unloads = {}
+        for position, (kind, items, payload) in enumerate(self.members):
+            assert (kind == HEADER) == (position == 0), "the header is first, and the only one"
+            cursor = Cursor(payload)
+            if kind == HEADER:
+                self.header = json.loads(payload)
+            elif kind == FOOTER:
+                assert position == len(self.members) - 1, "the footer is last"
+                self.footer = json.loads(payload)
+            elif kind == MODULES:
+                self.read_modules(cursor, items)
+            elif kind == NODES:
+                self.read_nodes(cursor, items)
+            elif kind == SAMPLES:
+                time = cursor.varint()
+                for _ in range(items):
+                    time += cursor.varint()
+                    self.samples.append((time, cursor.varint()))
+            elif kind == THREADS:
+                for _ in range(items):
+                    number = cursor.varint()
+                    self.threads[number] = (cursor.varint(), cursor.string())
+            elif kind == SYMBOLS:
+                self.read_symbols(cursor, items)
+            if kind in (MODULES, NODES, SAMPLES, THREADS, SYMBOLS):
+                assert cursor.done(), f"member {position}: bytes left over"
+
+    def read_modules(self, cursor, items):
+        for _ in range(items):
+            what, number = cursor.byte(), cursor.varint()
+            if what == 1:
+                assert number == len(self.modules)
+                start, size, bias, time_us = (cursor.varint() for _ in range(4))
+                path, build_id, flags = cursor.string(), cursor.bytes(cursor.varint()), cursor.varint()
+                self.modules.append((path, start, size, bias, time_us, build_id, flags))
+            else:
+                assert what == 2 and number < len(self.modules)
+                self.unloads[number] = cursor.varint()
+
+    def read_nodes(self, cursor, items):
+        number, address = cursor.varint(), 0
+        assert number == len(self.nodes) + 1
+        for _ in range(items):
+            parent = number - cursor.varint()
+            module = cursor.varint() - 1
+            address += cursor.signed()
+            assert 0 <= parent < number and module < len(self.modules) and address >= 0
+            self.nodes[number] = (parent, module, address)
+            number += 1
+
+    def read_symbols(self, cursor, items):
+        strings = [cursor.string() for _ in range(cursor.varint())]
+        assert strings[0] == ""
+        address = 0
+        for _ in range(items):
+            module = cursor.varint() - 1
+            address += cursor.signed()
+            frames = []
+            for _ in range(cursor.varint()):
+                function, file, line, flags = (cursor.varint() for _ in range(4))
+                frames.append((strings[function], strings[file], line, bool(flags & 1)))
+            self.names[module, address] = frames
+
+    def events(self):
+        """All events in order, as FORMAT.md's six columns give them."""
+        number = 0  # of allocations so far
+        successor, last_size, last_node = {}, {}, {}
+        nodes_known = 0
+        time = 0
+        for kind, items, payload in self.members:
+            if kind == NODES:
+                nodes_known += items
+            if kind != EVENTS:
+                continue
+            cursor = Cursor(payload)
+            start = cursor.varint()
+            assert start == time and cursor.varint() == number
+            columns = [Cursor(cursor.bytes(cursor.varint())) for _ in range(6)]
+            kinds, threads, times, node_column, sizes, distances = columns
+            assert cursor.done() and len(kinds.data) == items
+            left = thread = 0
+            for event_kind in kinds.data:
+                assert event_kind <= RESIZE
+                if left == 0:
+                    thread, left = threads.varint(), threads.varint()
+                    assert thread >= 1 and left >= 1
+                left -= 1
+                time += times.varint()
+                ended = None
+                if event_kind != ALLOC:
+                    ended = number - 1 - distances.varint()
+                    assert ended >= 0
+                if event_kind == FREE:
+                    yield Event(event_kind, thread, time, 0, 0, ended, None)
+                    continue
+                previous = last_node.get(thread, 0)
+                code = node_column.varint()
+                if code == 0:
+                    node = successor.get(previous, 0)
+                else:
+                    node = previous + ((code - 1) >> 1 ^ -((code - 1) & 1))
+                successor[previous] = node
+                last_node[thread] = node
+                assert 0 <= node <= nodes_known, "nodes stand before the events that use them"
+                code = sizes.varint()
+                size = last_size.get(node, 0) if code == 0 else code - 1
+                last_size[node] = size
+                yield Event(event_kind, thread, time, node, size, ended, number)
+                number += 1
+            assert left == 0 and all(column.done() for column in columns[1:])
+
+    def replay(self):
+        """Follows every block; raises if a block ends twice. Returns a Replay, whose totals must be the footer's."""
+        return Replay(self)
+
+    def stack(self, node):
+        """[(function, file, line, inlined)] of a node, innermost first."""
+        frames = []
+        while node:
+            parent, module, address = self.nodes[node]
+            frames += self.names.get((module, address), [("", "", 0, False)])
+            node = parent
+        return frames
+
+    def functions(self, node):
+        return {frame[0] for frame in self.stack(node)}
+
+
+class Replay:
+    """The numbers by the definitions of the footer, and `adjacent`: blocks that the very next event ended (by free or
+    realloc, of whatever thread), which is what heaptrack calls temporary."""
+
+    def __init__(self, recording):
+        self.adjacent = 0
+        previous = None
+        self.allocations = self.frees = self.allocated_bytes = 0
+        self.live = {}  # number of the allocation -> (size, node, thread)
+        self.live_bytes = self.peak_bytes = self.peak_us = self.temporary = 0
+        self.sizes = {}  # size -> allocations
+        latest = {}  # thread -> number of its latest allocation
+        for event in recording.events():
+            if event.ended is not None:
+                assert event.ended in self.live, f"allocation {event.ended} ends twice"
+                self.adjacent += event.ended == previous
+                size, _, thread = self.live.pop(event.ended)
+                self.live_bytes -= size
+                if event.kind == FREE:
+                    self.frees += 1
+                    self.temporary += latest.get(thread) == event.ended
+            previous = event.number
+            if event.number is not None:
+                self.live[event.number] = (event.size, event.node, event.thread)
+                self.live_bytes += event.size
+                self.allocations += 1
+                self.allocated_bytes += event.size
+                self.sizes[event.size] = self.sizes.get(event.size, 0) + 1
+                latest[event.thread] = event.number
+            if self.live_bytes >= self.peak_bytes:
+                self.peak_bytes, self.peak_us = self.live_bytes, event.time_us
+
+    def live_sizes(self):
+        """size -> live blocks at the end"""
+        sizes = {}
+        for size, _, _ in self.live.values():
+            sizes[size] = sizes.get(size, 0) + 1
+        return sizes
+
+
+def booked_like_dhat(recording):
+    """(totals, {function: totals}), keys as in dhat.KEYS, by DHAT's two rules that differ from ours: a request of 0 bytes is
+    1 byte, and a block stays on the stack that first allocated it, however often it is reallocated."""
+    owners = {}  # number of an allocation -> (node that is charged, size)
+    counts = {}  # node -> [tb, tbk, gb, gbk, eb, ebk]
+    stamps = {}  # node -> the peak at which its gb and gbk were saved
+    live = most = peak = 0
+
+    def change(node, size, blocks):
+        nonlocal live
+        count = counts.setdefault(node, [0] * 6)
+        if stamps.get(node) != peak:
+            stamps[node] = peak
+            count[2:4] = count[4:6]
+        count[4] += size
+        count[5] += blocks
+        live += size
+
+    for event in recording.events():
+        node = event.node
+        if event.ended is not None:
+            node, size = owners.pop(event.ended)
+            change(node, -size, -1)
+        if event.number is not None:
+            size = event.size or 1
+            owners[event.number] = node, size
+            change(node, size, 1)
+            counts[node][0] += size
+            counts[node][1] += 1
+            if live >= most:
+                most = live
+                peak += 1
+    sums = {}
+    for node, count in counts.items():
+        if stamps[node] != peak:
+            count[2:4] = count[4:6]
+        for name in {None} | recording.functions(node):
+            entry = sums.setdefault(name, [0] * 6)
+            for position in range(6):
+                entry[position] += count[position]
+    keys = ("tb", "tbk", "gb", "gbk", "eb", "ebk")
+    functions = {name: dict(zip(keys, entry)) for name, entry in sums.items()}
+    return functions.pop(None, dict.fromkeys(keys, 0)), functions
