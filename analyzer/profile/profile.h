@@ -125,6 +125,7 @@ struct hs_replay {
 	/* Histograms over all allocations: bucket b of sizes counts sizes in [2^(b-1), 2^b) (0: size 0), bucket b of
 	 * lifetimes blocks that lived [2^(b-1), 2^b) us; and bytes allocated meanwhile likewise. */
 	uint64_t size_blocks[65], size_bytes[65], lifetime_blocks[65], lifetime_bytes_blocks[65];
+	bool *node_used; /* of each node: has allocations of its own (is the innermost of a stack with events) */
 };
 
 /* Reads the events once. group_of_node[node] < group_count names the group whose counts a node's blocks go to;
@@ -151,6 +152,7 @@ struct hs_sites {
 	uint32_t count;
 	uint32_t *site_of_node; /* UINT32_MAX: node is not the innermost of any stack with events */
 	struct hs_replay replay;
+	uint32_t *frame_pool; /* what the sites' frames point into; private */
 };
 
 /* raw: keep internal frames. Runs the replay. */

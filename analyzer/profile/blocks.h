@@ -1,0 +1,91 @@
+/* The live blocks, found by allocation number (0, 1, 2... in the order of the file). Memory follows the live
+ * blocks, not the allocations: blocks stand in pages of 256 numbers; a page whose blocks are all dead is
+ * given back, one with few live ones is packed. Private to profile/. */
+#ifndef HS_BLOCKS_H
+#define HS_BLOCKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct hs_block {
+	uint64_t size;
+	uint32_t group; /* HS_BLOCK_DEAD: no longer live */
+	uint32_t thread;
+	uint64_t born_us;
+	uint64_t born_bytes; /* allocated in all, this block included, when it began */
+};
+
+#define HS_BLOCK_DEAD UINT32_MAX
+
+enum { HS_PAGE_BLOCKS = 256, HS_SHELF_PAGES = 4096 };
+
+struct hs_page {
+	uint16_t live, capacity;
+	uint8_t *places; /* packed page: blocks[i] has number place[i] of the page, ascending; else NULL */
+	struct hs_block blocks[];
+};
+
+/* A million allocations' pages. */
+struct hs_shelf {
+	uint32_t pages_used;
+	struct hs_page *pages[HS_SHELF_PAGES];
+};
+
+struct hs_blocks {
+	uint64_t count;       /* allocations begun */
+	struct hs_page *open; /* the page of the latest numbers */
+	struct hs_shelf **shelves;
+	size_t shelf_count, shelf_capacity;
+	struct hs_page *spare; /* one page, for the next opening */
+};
+
+/* An object of zeros is empty. */
+void hs_blocks_free(struct hs_blocks *blocks);
+
+/* For the functions below. */
+void hs_blocks_open_page(struct hs_blocks *blocks);
+void hs_blocks_tidy(struct hs_blocks *blocks, uint64_t number);
+struct hs_block *hs_page_find_packed(struct hs_page *page, unsigned place);
+
+/* The next allocation's block, to be filled in by the caller. */
+static inline struct hs_block *hs_blocks_begin(struct hs_blocks *blocks)
+{
+	unsigned place = (unsigned)(blocks->count % HS_PAGE_BLOCKS);
+	if (place == 0)
+		hs_blocks_open_page(blocks);
+	blocks->open->live++;
+	blocks->count++;
+	return &blocks->open->blocks[place];
+}
+
+/* The live block of that number; NULL if there is none. */
+static inline struct hs_block *hs_blocks_find(struct hs_blocks *blocks, uint64_t number)
+{
+	if (number >= blocks->count)
+		return NULL;
+	struct hs_shelf *shelf = blocks->shelves[number / HS_PAGE_BLOCKS / HS_SHELF_PAGES];
+	struct hs_page *page = shelf ? shelf->pages[number / HS_PAGE_BLOCKS % HS_SHELF_PAGES] : NULL;
+	if (!page)
+		return NULL;
+	if (page->places)
+		return hs_page_find_packed(page, (unsigned)(number % HS_PAGE_BLOCKS));
+	struct hs_block *block = &page->blocks[number % HS_PAGE_BLOCKS];
+	return block->group == HS_BLOCK_DEAD ? NULL : block;
+}
+
+/* Ends a block that hs_blocks_find returned, which is invalid after that. */
+static inline void hs_blocks_end(struct hs_blocks *blocks, uint64_t number, struct hs_block *block)
+{
+	block->group = HS_BLOCK_DEAD;
+	struct hs_page *page = blocks->shelves[number / HS_PAGE_BLOCKS / HS_SHELF_PAGES]
+				       ->pages[number / HS_PAGE_BLOCKS % HS_SHELF_PAGES];
+	if (--page->live <= page->capacity / 8 && page != blocks->open)
+		hs_blocks_tidy(blocks, number);
+}
+
+/* Calls `visit` for every live block, oldest first. */
+void hs_blocks_each(struct hs_blocks *blocks, void (*visit)(const struct hs_block *block, void *context),
+		    void *context);
+
+#endif

@@ -1,0 +1,34 @@
+/* Events members, unpacked into arrays. Private to profile/. */
+#ifndef HS_EVENTS_H
+#define HS_EVENTS_H
+
+#include "recording.h"
+
+/* What a member's columns say, still coded against the state that runs through the file (FORMAT.md).
+ * Structure is checked: kinds are known, run lengths sum to `count`, every column has as many values as its
+ * kinds ask for. */
+struct hs_events {
+	uint32_t count, run_count;
+	uint64_t previous_us; /* time of the event before */
+	uint64_t allocations_before;
+	uint8_t kinds[HS_EVENTS_A_MEMBER];
+	uint32_t run_threads[HS_EVENTS_A_MEMBER], run_lengths[HS_EVENTS_A_MEMBER];
+	uint64_t times_us[HS_EVENTS_A_MEMBER]; /* absolute */
+	uint32_t nodes[HS_EVENTS_A_MEMBER]; /* codes, one for each kind but FREE; UINT32_MAX: out of range */
+	uint64_t sizes[HS_EVENTS_A_MEMBER]; /* codes, likewise */
+	uint64_t distances[HS_EVENTS_A_MEMBER]; /* one for each kind but ALLOC */
+};
+
+/* Unpacks a payload. Returns 0, or -1 and an error. */
+int hs_events_unpack(const uint8_t *payload, const struct hs_member *member, struct hs_events *events,
+		     struct hs_error *error);
+
+/* Inflates and unpacks the events members of a recording ahead of the reader, in other threads. */
+struct hs_ahead;
+struct hs_ahead *hs_ahead_start(const struct hs_recording *recording);
+/* The next member's events, valid until the next call; NULL at the end (error->text is empty then) or at a
+ * damaged member (error says what is wrong). */
+const struct hs_events *hs_ahead_next(struct hs_ahead *ahead, struct hs_error *error);
+void hs_ahead_stop(struct hs_ahead *ahead);
+
+#endif

@@ -1,0 +1,317 @@
+/* Modules, nodes, samples, threads and symbols; makes the frames of them. */
+#include "load.h"
+
+#include "base/memory.h"
+#include "heapscope/region.h"
+#include "heapscope/varint.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int take(struct hs_payload *payload, uint64_t *value)
+{
+	const uint8_t *next = hs_varint_get(payload->at, payload->end, value);
+	if (!next)
+		return -1;
+	payload->at = next;
+	return 0;
+}
+
+static int take_bytes(struct hs_payload *payload, const uint8_t **bytes, uint64_t *count)
+{
+	if (take(payload, count) != 0 || *count > HS_STRING_MOST ||
+	    *count > (uint64_t)(payload->end - payload->at))
+		return -1;
+	*bytes = payload->at;
+	payload->at += *count;
+	return 0;
+}
+
+static int take_string(struct hs_payload *payload, struct hs_strings *strings, uint32_t *index)
+{
+	const uint8_t *bytes;
+	uint64_t count;
+	if (take_bytes(payload, &bytes, &count) != 0)
+		return -1;
+	*index = hs_strings_add(strings, (const char *)bytes, count);
+	return 0;
+}
+
+static int too_short(struct hs_error *error)
+{
+	return hs_fail(error, "it ends too early, or a number or string in it is too long");
+}
+
+/* ---- modules, threads, samples --------------------------------------------------------------------------
+ */
+
+static int take_module(struct hs_loader *loader, struct hs_payload *payload, struct hs_error *error)
+{
+	struct hs_profile *profile = loader->profile;
+	struct hs_module module = {.unload_us = UINT64_MAX};
+	uint64_t id, flags, build_id_bytes;
+	const uint8_t *build_id;
+	if (take(payload, &id) != 0 || take(payload, &module.start) != 0 ||
+	    take(payload, &module.size) != 0 || take(payload, &module.bias) != 0 ||
+	    take(payload, &module.load_us) != 0 ||
+	    take_string(payload, &profile->strings, &module.path) != 0 ||
+	    take_bytes(payload, &build_id, &build_id_bytes) != 0 || take(payload, &flags) != 0)
+		return too_short(error);
+	if (id != profile->module_count)
+		return hs_fail(error, "module %" PRIu64 " stands where %u is due", id, profile->module_count);
+	if (build_id_bytes > sizeof module.build_id)
+		return hs_fail(error, "a build-id has %" PRIu64 " bytes", build_id_bytes);
+	memcpy(module.build_id, build_id, build_id_bytes);
+	module.build_id_bytes = (uint32_t)build_id_bytes;
+	module.flags = (uint32_t)flags;
+	profile->modules = hs_grow(profile->modules, profile->module_count, &loader->module_capacity,
+				   sizeof *profile->modules);
+	profile->modules[profile->module_count++] = module;
+	return 0;
+}
+
+int hs_load_modules(struct hs_loader *loader, struct hs_payload payload, uint32_t items,
+		    struct hs_error *error)
+{
+	struct hs_profile *profile = loader->profile;
+	for (uint32_t i = 0; i < items; i++) {
+		uint64_t what, id, time_us;
+		if (take(&payload, &what) != 0)
+			return too_short(error);
+		if (what == 1) {
+			if (take_module(loader, &payload, error) != 0)
+				return -1;
+		} else if (what == 2) {
+			if (take(&payload, &id) != 0 || take(&payload, &time_us) != 0)
+				return too_short(error);
+			if (id >= profile->module_count)
+				return hs_fail(error, "module %" PRIu64 " is unloaded but not loaded", id);
+			profile->modules[id].unload_us = time_us;
+		} else {
+			return hs_fail(error, "a record has the unknown type %" PRIu64, what);
+		}
+	}
+	return 0;
+}
+
+int hs_load_threads(struct hs_loader *loader, struct hs_payload payload, uint32_t items,
+		    struct hs_error *error)
+{
+	struct hs_profile *profile = loader->profile;
+	for (uint32_t i = 0; i < items; i++) {
+		uint64_t id, tid;
+		uint32_t name;
+		if (take(&payload, &id) != 0 || take(&payload, &tid) != 0 ||
+		    take_string(&payload, &profile->strings, &name) != 0)
+			return too_short(error);
+		/* Ids count up: one far above the number of records is damage, not worth its memory. */
+		if (id == 0 || id > loader->thread_records * 2 + 4096 || tid > UINT32_MAX)
+			return hs_fail(error, "a thread has the number %" PRIu64, id);
+		if (id >= profile->thread_count) {
+			profile->threads =
+				hs_reallocate(profile->threads, id + 1 + id / 2, sizeof *profile->threads);
+			memset(&profile->threads[profile->thread_count], 0,
+			       (id + 1 - profile->thread_count) * sizeof *profile->threads);
+			profile->thread_count = (uint32_t)id + 1;
+		}
+		profile->threads[id] = (struct hs_thread){(uint32_t)tid, name};
+	}
+	return 0;
+}
+
+int hs_load_samples(struct hs_loader *loader, struct hs_payload payload, uint32_t items,
+		    struct hs_error *error)
+{
+	struct hs_profile *profile = loader->profile;
+	uint64_t now;
+	if (take(&payload, &now) != 0)
+		return too_short(error);
+	for (uint32_t i = 0; i < items; i++) {
+		uint64_t delta, bytes;
+		if (take(&payload, &delta) != 0 || take(&payload, &bytes) != 0)
+			return too_short(error);
+		if (delta > UINT64_MAX - now)
+			return hs_fail(error, "a sample has an impossible time");
+		now += delta;
+		profile->samples = hs_grow(profile->samples, profile->sample_count, &loader->sample_capacity,
+					   sizeof *profile->samples);
+		profile->samples[profile->sample_count++] = (struct hs_sample){now, bytes};
+	}
+	return 0;
+}
+
+/* ---- nodes ----------------------------------------------------------------------------------------------
+ */
+
+int hs_load_nodes(struct hs_loader *loader, struct hs_payload payload, uint32_t items, struct hs_error *error)
+{
+	struct hs_profile *profile = loader->profile;
+	uint64_t first, address = 0;
+	if (take(&payload, &first) != 0)
+		return too_short(error);
+	if (first != profile->node_count)
+		return hs_fail(error, "stack %" PRIu64 " stands where %u is due", first, profile->node_count);
+	for (uint32_t i = 0; i < items; i++) {
+		uint64_t up, module, step;
+		uint32_t id = profile->node_count;
+		if (take(&payload, &up) != 0 || take(&payload, &module) != 0 || take(&payload, &step) != 0)
+			return too_short(error);
+		if (up == 0 || up > id || id >= HS_MAX_NODES)
+			return hs_fail(error, "stack %u has no parent", id);
+		if (module > profile->module_count)
+			return hs_fail(error, "stack %u lies in a module that is not in the file", id);
+		address += (uint64_t)hs_unzigzag(step);
+		if (loader->node_capacity == 0)
+			loader->node_capacity = 1; /* the root stands already */
+		profile->nodes = hs_grow(profile->nodes, id, &loader->node_capacity, sizeof *profile->nodes);
+		loader->node_places = hs_grow(loader->node_places, id, &loader->node_place_capacity,
+					      sizeof *loader->node_places);
+		profile->nodes[id] = (struct hs_node){.parent = id - (uint32_t)up};
+		loader->node_places[id] = (struct hs_pair){module, address};
+		profile->node_count++;
+	}
+	return 0;
+}
+
+/* ---- symbols --------------------------------------------------------------------------------------------
+ */
+
+static int take_frame(struct hs_loader *loader, struct hs_payload *payload, const uint32_t *strings,
+		      uint64_t count)
+{
+	uint64_t function, file, line, flags;
+	if (take(payload, &function) != 0 || take(payload, &file) != 0 || take(payload, &line) != 0 ||
+	    take(payload, &flags) != 0 || function >= count || file >= count)
+		return -1;
+	loader->named =
+		hs_grow(loader->named, loader->named_count, &loader->named_capacity, sizeof *loader->named);
+	loader->named[loader->named_count++] = (struct hs_named_frame){
+		.function = strings[function],
+		.file = strings[file],
+		.line = line > UINT32_MAX ? 0 : (uint32_t)line,
+		.inlined = flags & HS_FRAME_INLINED,
+	};
+	return 0;
+}
+
+/* Inlining goes tens deep at most. The limit keeps a small file from claiming stacks of any size. */
+enum { FRAMES_A_SYMBOL = 256 };
+
+static int take_symbol(struct hs_loader *loader, struct hs_payload *payload, uint64_t *address,
+		       const uint32_t *strings, uint64_t count)
+{
+	uint64_t module, step, frames;
+	if (take(payload, &module) != 0 || take(payload, &step) != 0 || take(payload, &frames) != 0 ||
+	    frames > FRAMES_A_SYMBOL)
+		return -1;
+	*address += (uint64_t)hs_unzigzag(step);
+	struct hs_frame_range range = {loader->named_count, 0};
+	for (; frames > 0; frames--, range.count++)
+		if (take_frame(loader, payload, strings, count) != 0)
+			return -1;
+	bool added;
+	uint32_t index = hs_pairs_add(&loader->symbols, module, *address, &added);
+	loader->symbol_ranges = hs_grow(loader->symbol_ranges, index, &loader->symbol_capacity,
+					sizeof *loader->symbol_ranges);
+	loader->symbol_ranges[index] = range; /* the last one counts */
+	return 0;
+}
+
+int hs_load_symbols(struct hs_loader *loader, struct hs_payload payload, uint32_t items,
+		    struct hs_error *error)
+{
+	uint64_t count, address = 0;
+	if (take(&payload, &count) != 0 || count > (uint64_t)(payload.end - payload.at))
+		return too_short(error);
+	uint32_t *strings = hs_allocate_zero(count, sizeof *strings);
+	int result = 0;
+	for (uint64_t i = 0; result == 0 && i < count; i++)
+		result = take_string(&payload, &loader->profile->strings, &strings[i]);
+	if (count > 0)
+		strings[0] = 0; /* unknown, whatever the file says */
+	for (uint32_t i = 0; result == 0 && i < items; i++)
+		result = take_symbol(loader, &payload, &address, strings, count);
+	free(strings);
+	return result == 0 ? 0 : too_short(error);
+}
+
+/* ---- frames ---------------------------------------------------------------------------------------------
+ */
+
+static void add_frame(struct hs_loader *loader, struct hs_frame frame)
+{
+	struct hs_profile *profile = loader->profile;
+	profile->frames = hs_grow(profile->frames, profile->frame_count, &loader->frame_capacity,
+				  sizeof *profile->frames);
+	profile->frames[profile->frame_count++] = frame;
+}
+
+/* Appends the frames of a place: a module id + 1 and a return address. */
+static struct hs_frame_range make_frames(struct hs_loader *loader, struct hs_pair place)
+{
+	struct hs_profile *profile = loader->profile;
+	struct hs_frame_range range = {profile->frame_count, 0};
+	struct hs_frame frame = {.module = place.first ? (uint32_t)place.first - 1 : UINT32_MAX};
+	frame.address = place.second ? place.second - 1 : 0;
+	if (place.first && profile->modules[frame.module].flags & HS_MODULE_FLAG_SHIM)
+		return range; /* heapscope's own code is nobody's business */
+	uint32_t symbol = hs_pairs_find(&loader->symbols, place.first, place.second);
+	if (!place.first && (place.second == HS_ADDRESS_CUT || place.second == HS_ADDRESS_BROKEN)) {
+		frame.address = 0;
+		frame.function = hs_strings_add_text(&profile->strings,
+						     place.second == HS_ADDRESS_CUT
+							     ? "[callers beyond the depth limit]"
+							     : "[callers that could not be unwound]");
+		add_frame(loader, frame);
+	} else if (symbol == HS_PAIR_NONE || loader->symbol_ranges[symbol].count == 0) {
+		add_frame(loader, frame);
+	} else {
+		struct hs_frame_range named = loader->symbol_ranges[symbol];
+		for (uint32_t i = 0; i < named.count; i++) {
+			const struct hs_named_frame *name = &loader->named[named.first + i];
+			frame.function = name->function;
+			frame.file = name->file;
+			frame.line = name->line;
+			frame.inlined = name->inlined;
+			add_frame(loader, frame);
+		}
+	}
+	range.count = profile->frame_count - range.first;
+	return range;
+}
+
+void hs_load_finish(struct hs_loader *loader)
+{
+	struct hs_profile *profile = loader->profile;
+	struct hs_pairs places = {0};
+	struct hs_frame_range *ranges = NULL;
+	size_t capacity = 0;
+	for (uint32_t id = 1; id < profile->node_count; id++) {
+		struct hs_pair place = loader->node_places[id];
+		bool added;
+		uint32_t index = hs_pairs_add(&places, place.first, place.second, &added);
+		if (added) {
+			ranges = hs_grow(ranges, index, &capacity, sizeof *ranges);
+			ranges[index] = make_frames(loader, place);
+		}
+		profile->nodes[id].first_frame = ranges[index].first;
+		profile->nodes[id].frame_count = ranges[index].count;
+	}
+	free(ranges);
+	hs_pairs_free(&places);
+	/* Without a footer the last sample tells best how long the program has run. */
+	for (uint32_t i = 0; i < profile->sample_count; i++)
+		if (profile->facts.end == HS_END_RUNNING &&
+		    profile->samples[i].time_us > profile->facts.duration_us)
+			profile->facts.duration_us = profile->samples[i].time_us;
+}
+
+void hs_loader_free(struct hs_loader *loader)
+{
+	hs_inflater_free(&loader->inflater);
+	hs_pairs_free(&loader->symbols);
+	free(loader->node_places);
+	free(loader->symbol_ranges);
+	free(loader->named);
+}

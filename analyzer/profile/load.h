@@ -1,0 +1,56 @@
+/* Reads the payloads of all members but events into a profile. Private to profile/. */
+#ifndef HS_LOAD_H
+#define HS_LOAD_H
+
+#include "pairs.h"
+#include "profile.h"
+#include "recording.h"
+
+struct hs_payload {
+	const uint8_t *at, *end;
+};
+
+/* One function or inlined call of a symbol record. */
+struct hs_named_frame {
+	uint32_t function, file, line; /* strings of the profile */
+	bool inlined;
+};
+
+struct hs_frame_range {
+	uint32_t first, count;
+};
+
+/* What is only needed while loading. */
+struct hs_loader {
+	struct hs_profile *profile;
+	struct hs_inflater inflater;
+	size_t module_capacity, node_capacity, sample_capacity, frame_capacity;
+	uint64_t thread_records;     /* in the whole file */
+	struct hs_pair *node_places; /* of each node: module id + 1, address */
+	size_t node_place_capacity;
+	struct hs_pairs symbols; /* module id + 1, address -> index in symbol_ranges */
+	struct hs_frame_range *symbol_ranges;
+	size_t symbol_capacity;
+	struct hs_named_frame *named; /* frames of all symbol records */
+	uint32_t named_count;
+	size_t named_capacity;
+};
+
+/* Each returns 0, or -1 and an error; what stood before the error in the payload may be loaded then. */
+int hs_load_header(struct hs_loader *loader, struct hs_payload payload, struct hs_error *error);
+int hs_load_footer(struct hs_loader *loader, struct hs_payload payload, struct hs_error *error);
+int hs_load_modules(struct hs_loader *loader, struct hs_payload payload, uint32_t items,
+		    struct hs_error *error);
+int hs_load_nodes(struct hs_loader *loader, struct hs_payload payload, uint32_t items,
+		  struct hs_error *error);
+int hs_load_samples(struct hs_loader *loader, struct hs_payload payload, uint32_t items,
+		    struct hs_error *error);
+int hs_load_threads(struct hs_loader *loader, struct hs_payload payload, uint32_t items,
+		    struct hs_error *error);
+int hs_load_symbols(struct hs_loader *loader, struct hs_payload payload, uint32_t items,
+		    struct hs_error *error);
+/* Makes the frames, once all members are read. */
+void hs_load_finish(struct hs_loader *loader);
+void hs_loader_free(struct hs_loader *loader);
+
+#endif

@@ -1,0 +1,132 @@
+/* Header and footer: JSON. */
+#include "load.h"
+
+#include "base/memory.h"
+
+#include <jansson.h>
+#include <string.h>
+
+static uint64_t number(const json_t *object, const char *key)
+{
+	json_int_t value = json_integer_value(json_object_get(object, key)); /* 0 if it is no integer */
+	return value > 0 ? (uint64_t)value : 0;
+}
+
+static uint32_t number32(const json_t *object, const char *key)
+{
+	uint64_t value = number(object, key);
+	return value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
+}
+
+static char *text(const json_t *object, const char *key)
+{
+	const char *value = json_string_value(json_object_get(object, key));
+	return hs_copy_string(value ? value : "");
+}
+
+static json_t *parse(struct hs_payload payload, json_error_t *cause)
+{
+	json_t *json = json_loadb((const char *)payload.at, (size_t)(payload.end - payload.at), 0, cause);
+	if (json && !json_is_object(json)) {
+		json_decref(json);
+		snprintf(cause->text, sizeof cause->text, "it is no JSON object");
+		return NULL;
+	}
+	return json;
+}
+
+static char **words(const json_t *array)
+{
+	size_t count = json_array_size(array);
+	char **list = hs_allocate_zero(count + 1, sizeof *list);
+	for (size_t i = 0; i < count; i++) {
+		const char *word = json_string_value(json_array_get(array, i));
+		list[i] = hs_copy_string(word ? word : "");
+	}
+	return list;
+}
+
+int hs_load_header(struct hs_loader *loader, struct hs_payload payload, struct hs_error *error)
+{
+	const char *path = loader->profile->recording->path;
+	struct hs_facts *facts = &loader->profile->facts;
+	json_error_t cause;
+	json_t *json = parse(payload, &cause);
+	if (!json)
+		return hs_fail(error, "the header of '%s' is damaged (%s): copy or record it again", path,
+			       cause.text);
+	json_int_t version = json_integer_value(json_object_get(json, "version"));
+	const char *writer = json_string_value(json_object_get(json, "heapscope"));
+	int result = 0;
+	if (version > HS_FORMAT_VERSION)
+		result = hs_fail(error,
+				 "'%s' has format version %lld, written by heapscope %.40s; this is "
+				 "heapscope " HEAPSCOPE_VERSION
+				 ", which reads up to version %d: install the newer one",
+				 path, (long long)version, writer ? writer : "(unknown)", HS_FORMAT_VERSION);
+	else if (version < 1)
+		result = hs_fail(
+			error, "the header of '%s' is damaged (it names no version): copy or record it again",
+			path);
+	if (result == 0) {
+		const char *origin = json_string_value(json_object_get(json, "origin"));
+		facts->program = text(json, "program");
+		facts->command = words(json_object_get(json, "command"));
+		facts->cwd = text(json, "cwd");
+		facts->pid = number32(json, "pid");
+		facts->parent_pid = number32(json, "parent_pid");
+		facts->forked = origin && strcmp(origin, "fork") == 0;
+		facts->start_unix_us = number(json, "start_us");
+	}
+	json_decref(json);
+	return result;
+}
+
+static void read_end(struct hs_facts *facts, const json_t *end)
+{
+	const json_t *exit = json_object_get(end, "exit"), *signal = json_object_get(end, "signal");
+	facts->end = HS_END_UNKNOWN;
+	if (json_is_integer(exit)) {
+		facts->end = HS_END_EXIT;
+		facts->end_value = (int)json_integer_value(exit);
+	} else if (json_is_integer(signal)) {
+		facts->end = HS_END_SIGNAL;
+		facts->end_value = (int)json_integer_value(signal);
+	} else if (json_is_true(json_object_get(end, "exec"))) {
+		facts->end = HS_END_EXEC;
+	}
+}
+
+int hs_load_footer(struct hs_loader *loader, struct hs_payload payload, struct hs_error *error)
+{
+	struct hs_facts *facts = &loader->profile->facts;
+	json_error_t cause;
+	json_t *json = parse(payload, &cause);
+	if (!json)
+		return hs_fail(error, "%s", cause.text);
+	facts->duration_us = number(json, "duration_us");
+	facts->lost_events = number(json, "lost_events");
+	facts->truncated_stacks = number(json, "truncated_stacks");
+	facts->broken_stacks = number(json, "broken_stacks");
+	facts->fallback_stacks = number(json, "fallback_stacks");
+	facts->late_events = number(json, "late_events");
+	facts->repaired_frees = number(json, "repaired_frees");
+	facts->unknown_frees = number(json, "unknown_frees");
+	facts->peak_rss_bytes = number(json, "peak_rss_bytes");
+	if (json_is_string(json_object_get(json, "stopped")))
+		facts->stopped = text(json, "stopped");
+	read_end(facts, json_object_get(json, "end"));
+	loader->profile->recording->expected = (struct hs_expected){
+		.known = true,
+		.events = number(json, "events"),
+		.allocations = number(json, "allocations"),
+		.frees = number(json, "frees"),
+		.allocated_bytes = number(json, "allocated_bytes"),
+		.peak_bytes = number(json, "peak_bytes"),
+		.live_bytes = number(json, "live_bytes"),
+		.live_blocks = number(json, "live_blocks"),
+		.temporary = number(json, "temporary"),
+	};
+	json_decref(json);
+	return 0;
+}

@@ -1,0 +1,206 @@
+/* Loads a recording but for its events: facts, modules, threads, samples, nodes and their frames. A member
+ * that is damaged is left out with a warning; only the header has to be right. */
+#include "profile.h"
+
+#include "base/memory.h"
+#include "fold.h"
+#include "internal.h"
+#include "load.h"
+#include "recording.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void hs_profile_warn(struct hs_profile *profile, const char *format, ...)
+{
+	char text[2048];
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(text, sizeof text, format, arguments);
+	va_end(arguments);
+	char *old = profile->facts.warning, *both;
+	if (old && strstr(old, text))
+		return;
+	size_t bytes = (old ? strlen(old) + 2 : 0) + strlen(text) + 1;
+	both = hs_allocate(bytes);
+	snprintf(both, bytes, "%s%s%s", old ? old : "", old ? "; " : "", text);
+	profile->facts.warning = both;
+	free(old);
+}
+
+/* ---- the end of the file --------------------------------------------------------------------------------
+ */
+
+static void warn_of_tail(struct hs_profile *profile)
+{
+	const struct hs_recording *recording = profile->recording;
+	uint64_t rest = recording->file_bytes - recording->whole_bytes;
+	char lost[64] = "";
+	if (recording->torn_events)
+		snprintf(lost, sizeof lost, " with %" PRIu64 " more events", recording->torn_events);
+	switch (recording->tail) {
+	case HS_TAIL_FOOTER:
+		break;
+	case HS_TAIL_MISSING:
+		hs_profile_warn(profile,
+				"the recording ends after %" PRIu64
+				" events without its closing record: it is still "
+				"running, or its collector was killed",
+				recording->events);
+		break;
+	case HS_TAIL_TORN:
+		hs_profile_warn(
+			profile,
+			"the recording is cut after %" PRIu64 " events, inside a member%s (%" PRIu64
+			" bytes cannot be used): it is still running, its collector was killed, the disk was "
+			"full, or the copy is incomplete",
+			recording->events, lost, rest);
+		break;
+	case HS_TAIL_DAMAGED:
+		hs_profile_warn(profile,
+				"the recording is damaged after %" PRIu64 " events, at byte %" PRIu64
+				": the last %" PRIu64 " bytes cannot be used",
+				recording->events, recording->whole_bytes, rest);
+		break;
+	case HS_TAIL_FOREIGN:
+		hs_profile_warn(profile,
+				"%" PRIu64 " bytes follow the end of the recording; they are ignored", rest);
+		break;
+	case HS_TAIL_SECOND:
+		hs_profile_warn(profile,
+				"a second recording begins at byte %" PRIu64
+				"; only the first one is read: files of "
+				"recordings cannot be joined",
+				recording->whole_bytes);
+		break;
+	}
+}
+
+/* ---- members --------------------------------------------------------------------------------------------
+ */
+
+static int load_member(struct hs_loader *loader, const struct hs_member *member, struct hs_error *error)
+{
+	struct hs_payload payload = {loader->inflater.raw, loader->inflater.raw + member->raw_bytes};
+	switch (member->kind) {
+	case HS_MEMBER_MODULES:
+		return hs_load_modules(loader, payload, member->items, error);
+	case HS_MEMBER_NODES:
+		return hs_load_nodes(loader, payload, member->items, error);
+	case HS_MEMBER_SAMPLES:
+		return hs_load_samples(loader, payload, member->items, error);
+	case HS_MEMBER_THREADS:
+		return hs_load_threads(loader, payload, member->items, error);
+	case HS_MEMBER_SYMBOLS:
+		return hs_load_symbols(loader, payload, member->items, error);
+	case HS_MEMBER_FOOTER:
+		return hs_load_footer(loader, payload, error);
+	default:
+		return 0;
+	}
+}
+
+static const char *kind_name(uint8_t kind)
+{
+	static const char *const names[] = {
+		[HS_MEMBER_MODULES] = "list of modules",        [HS_MEMBER_NODES] = "list of stacks",
+		[HS_MEMBER_SAMPLES] = "list of memory samples", [HS_MEMBER_THREADS] = "list of threads",
+		[HS_MEMBER_SYMBOLS] = "list of names",          [HS_MEMBER_FOOTER] = "closing record",
+	};
+	return names[kind];
+}
+
+static bool is_loaded_here(uint8_t kind)
+{
+	return kind == HS_MEMBER_MODULES || kind == HS_MEMBER_NODES || kind == HS_MEMBER_SAMPLES ||
+	       kind == HS_MEMBER_THREADS || kind == HS_MEMBER_SYMBOLS || kind == HS_MEMBER_FOOTER;
+}
+
+static void load_members(struct hs_loader *loader)
+{
+	struct hs_recording *recording = loader->profile->recording;
+	for (uint32_t i = 0; i < recording->member_count; i++)
+		if (recording->members[i].kind == HS_MEMBER_THREADS)
+			loader->thread_records += recording->members[i].items;
+	for (uint32_t i = 1; i < recording->member_count; i++) {
+		const struct hs_member *member = &recording->members[i];
+		struct hs_error error;
+		if (!is_loaded_here(member->kind))
+			continue;
+		if (hs_recording_inflate(recording, member, &loader->inflater, &error) != 0 ||
+		    load_member(loader, member, &error) != 0)
+			hs_profile_warn(loader->profile,
+					"the recording is damaged: a %s at byte %" PRIu64 " is left out (%s)",
+					kind_name(member->kind), member->offset, error.text);
+	}
+}
+
+/* ---- all ------------------------------------------------------------------------------------------------
+ */
+
+static int load(struct hs_profile *profile, const char *path, struct hs_error *error)
+{
+	profile->recording = hs_recording_open(path, error);
+	if (!profile->recording)
+		return -1;
+	struct hs_loader loader = {.profile = profile};
+	struct hs_error cause;
+	const struct hs_member *header = &profile->recording->members[0];
+	int result = hs_recording_inflate(profile->recording, header, &loader.inflater, &cause);
+	if (result != 0)
+		hs_fail(error, "the header of '%s' is damaged (%s): copy or record it again", path,
+			cause.text);
+	if (result == 0)
+		result = hs_load_header(
+			&loader,
+			(struct hs_payload){loader.inflater.raw, loader.inflater.raw + header->raw_bytes},
+			error);
+	if (result == 0) {
+		load_members(&loader);
+		warn_of_tail(profile);
+		hs_load_finish(&loader);
+		hs_fold_mark(profile, HS_FOLD_ALL);
+	}
+	hs_loader_free(&loader);
+	return result;
+}
+
+struct hs_profile *hs_profile_load(const char *path, struct hs_error *error)
+{
+	struct hs_profile *profile = hs_allocate_zero(1, sizeof *profile);
+	hs_strings_init(&profile->strings);
+	profile->facts.end = HS_END_RUNNING;
+	profile->threads = hs_allocate_zero(1, sizeof *profile->threads);
+	profile->thread_count = 1;
+	profile->nodes = hs_allocate_zero(1, sizeof *profile->nodes);
+	profile->node_count = 1;
+	if (load(profile, path, error) == 0)
+		return profile;
+	hs_profile_free(profile);
+	return NULL;
+}
+
+void hs_profile_free(struct hs_profile *profile)
+{
+	if (!profile)
+		return;
+	struct hs_facts *facts = &profile->facts;
+	for (char **word = facts->command; word && *word; word++)
+		free(*word);
+	free(facts->command);
+	free(facts->program);
+	free(facts->cwd);
+	free(facts->stopped);
+	free(facts->warning);
+	hs_strings_free(&profile->strings);
+	free(profile->modules);
+	free(profile->threads);
+	free(profile->frames);
+	free(profile->nodes);
+	free(profile->samples);
+	hs_recording_close(profile->recording);
+	free(profile);
+}
