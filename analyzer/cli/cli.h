@@ -1,0 +1,11 @@
+/* The commands of the program: each takes its own argv and returns the exit code. */
+#ifndef HS_CLI_H
+#define HS_CLI_H
+
+enum { HS_EXIT_OK = 0, HS_EXIT_DATA = 1, HS_EXIT_USAGE = 2, HS_EXIT_OWN_FAILURE = 125 };
+
+int hs_command_run(int argc, char **argv);
+int hs_command_print(int argc, char **argv);
+int hs_command_export(int argc, char **argv);
+
+#endif

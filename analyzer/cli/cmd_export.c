@@ -1,0 +1,174 @@
+/* heapscope export: a recording in another tool's format. */
+#include "cli/cli.h"
+#include "cli/names.h"
+#include "cli/nearest.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "cli/terminal.h"
+#include "export/export.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char help[] =
+	"Writes a recording in the format of another tool, for its viewer. Without -o the file is\n"
+	"named after the recording and stands in the current directory: server.hs.gz becomes\n"
+	"server.dhat.json. It appears when it is complete; until then an older one stays.\n"
+	"\n"
+	"Exit codes: 0; 1 if the file cannot be read or written; 2 for usage.";
+
+static int list_formats(void)
+{
+	struct hs_text text = {0};
+	for (const struct hs_exporter *exporter = hs_exporters; exporter->name; exporter++)
+		hs_text_addf(&text, "%-12s %s (NAME%s)\n", exporter->name, exporter->help, exporter->suffix);
+	int result = hs_write_out(&text, stdout);
+	hs_text_free(&text);
+	return result == 0 ? HS_EXIT_OK : HS_EXIT_DATA;
+}
+
+static const struct hs_exporter *choose_exporter(const char *format)
+{
+	const struct hs_exporter *exporter = format ? hs_exporter_find(format) : NULL;
+	if (exporter)
+		return exporter;
+	struct hs_nearest nearest = {0};
+	struct hs_text names = {0};
+	for (exporter = hs_exporters; exporter->name; exporter++) {
+		hs_text_addf(&names, "%s%s", names.count ? ", " : "", exporter->name);
+		if (format)
+			hs_nearest_offer(&nearest, format, exporter->name);
+	}
+	if (format == NULL)
+		hs_message("export: which format? --format NAME with one of %s", names.bytes);
+	else if (nearest.name)
+		hs_message("export: unknown format \"%s\"; did you mean %s?", format, nearest.name);
+	else
+		hs_message("export: unknown format \"%s\"; there are %s", format, names.bytes);
+	hs_message("see \"heapscope export --list\"");
+	hs_text_free(&names);
+	return NULL;
+}
+
+/* "dir/server.hs.gz" and ".dhat.json" give "server.dhat.json". malloc'ed. */
+static char *default_output(const char *path, const char *suffix)
+{
+	const char *name = hs_last_component(path);
+	size_t length = strlen(name);
+	if (length > 6 && strcmp(name + length - 6, ".hs.gz") == 0)
+		length -= 6;
+	struct hs_text text = {0};
+	hs_text_add(&text, "");
+	hs_text_add_bytes(&text, name, length);
+	hs_text_add(&text, suffix);
+	return text.bytes;
+}
+
+static const char *dhat_viewer(void)
+{
+	static const char *const places[] = {"/usr/libexec/valgrind/dh_view.html",
+					     "/usr/lib/valgrind/dh_view.html",
+					     "/usr/local/libexec/valgrind/dh_view.html"};
+	for (unsigned i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		if (access(places[i], R_OK) == 0)
+			return places[i];
+	}
+	return NULL;
+}
+
+/* Where the file is and how to open it. */
+static void tell_next(const struct hs_exporter *exporter, const char *output)
+{
+	if (strcmp(exporter->name, "dhat") != 0) {
+		hs_message("wrote %s", output);
+		return;
+	}
+	const char *viewer = dhat_viewer();
+	if (viewer)
+		hs_message("wrote %s; next: open %s in a browser and load it there", output, viewer);
+	else
+		hs_message(
+			"wrote %s; next: load it in DHAT's viewer, dh_view.html (Debian: package valgrind, "
+			"/usr/libexec/valgrind/dh_view.html)",
+			output);
+}
+
+static int export_profile(struct hs_profile *profile, const struct hs_exporter *exporter,
+			  const struct hs_export_options *options, const char *path)
+{
+	struct hs_error error = {{0}};
+	struct hs_output output;
+	if (hs_output_open(&output, path, &error) != 0) {
+		hs_notice(error.text);
+		return HS_EXIT_DATA;
+	}
+	int failed = exporter->write(profile, options, output.stream, &error);
+	if (failed)
+		hs_output_discard(&output);
+	else
+		failed = hs_output_commit(&output, &error);
+	if (failed) {
+		hs_notice(error.text);
+		return HS_EXIT_DATA;
+	}
+	if (profile->facts.warning)
+		hs_message("warning: %s", profile->facts.warning);
+	if (strcmp(path, "-") != 0)
+		tell_next(exporter, path);
+	return HS_EXIT_OK;
+}
+
+int hs_command_export(int argc, char **argv)
+{
+	const char *format = NULL, *path = NULL;
+	int raw = 0, list = 0;
+	const struct hs_option options[] = {
+		{'f', "format", HS_OPTION_TEXT, &format, 0, "NAME", NULL, "the format; --list shows them"},
+		{'o', "output", HS_OPTION_TEXT, &path, 0, "FILE", NULL,
+		 "write to FILE; - is standard output"},
+		{0, "raw", HS_OPTION_SET, &raw, 1, NULL, NULL,
+		 "keep the frames of allocators and containers"},
+		{0, "list", HS_OPTION_SET, &list, 1, NULL, NULL, "list the formats"},
+		{0},
+	};
+	const struct hs_usage usage = {
+		.command = "export",
+		.operands = "--format NAME FILE",
+		.help = help,
+		.options = options,
+		.most = 1,
+	};
+	int first = hs_options_parse(&usage, argc, argv);
+	if (first < 0)
+		return hs_options_exit_code(first);
+	if (list)
+		return list_formats();
+	if (first == argc) {
+		hs_message("export: which recording? e.g. heapscope export --format dhat server.hs.gz");
+		return HS_EXIT_USAGE;
+	}
+	const struct hs_exporter *exporter = choose_exporter(format);
+	if (exporter == NULL)
+		return HS_EXIT_USAGE;
+	if (path && strcmp(path, "-") == 0 && exporter->binary && isatty(STDOUT_FILENO)) {
+		hs_message("export: %s is binary and standard output is a terminal; name a file with -o, or "
+			   "pipe it",
+			   exporter->name);
+		return HS_EXIT_USAGE;
+	}
+
+	struct hs_error error = {{0}};
+	struct hs_profile *profile = hs_profile_load(argv[first], &error);
+	if (profile == NULL) {
+		hs_notice(error.text);
+		return HS_EXIT_DATA;
+	}
+	char *named = path ? NULL : default_output(argv[first], exporter->suffix);
+	struct hs_export_options export_options = {.raw = raw};
+	int result = export_profile(profile, exporter, &export_options, path ? path : named);
+	free(named);
+	hs_profile_free(profile);
+	return result;
+}

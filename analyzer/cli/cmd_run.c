@@ -1,0 +1,144 @@
+/* heapscope run: records a program. The target owns the standard streams; all our words go to standard error.
+ */
+#include "cli/cli.h"
+#include "cli/format.h"
+#include "cli/library.h"
+#include "cli/options.h"
+#include "cli/terminal.h"
+#include "record/record.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+static const char help[] =
+	"Runs PROGRAM and records every allocation of it, and of the processes it starts, with the\n"
+	"full stack. Its streams and its exit status are passed through. Writes NAME.hs.gz in the\n"
+	"current directory (an older one is kept as NAME.old.hs.gz), and NAME.PID.CHILD.hs.gz for\n"
+	"each child process. While it runs, \"heapscope print\" shows what is there so far.\n"
+	"\n"
+	"Exit codes: the program's own (killed by the same signal if it was killed); 125 if it\n"
+	"cannot be recorded, 126 if it is not executable, 127 if it was not found, 2 for usage.\n"
+	"Environment: HEAPSCOPE_LIBRARY (path of libheapscope.so), HEAPSCOPE_UNWINDER (fast,\n"
+	"libunwind or fp).";
+
+/* Ends this process the way the target ended, so that a shell sees no difference. */
+static void die_like_target(int signal_number)
+{
+	struct rlimit no_core = {0, 0};
+	sigset_t set;
+	setrlimit(RLIMIT_CORE, &no_core);
+	signal(signal_number, SIG_DFL);
+	sigemptyset(&set);
+	sigaddset(&set, signal_number);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	kill(getpid(), signal_number);
+}
+
+/* Adds a path as a word that a shell reads back. */
+static void add_shell_word(struct hs_text *text, const char *word)
+{
+	static const char plain[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=@%/.,:";
+	if (*word && word[strspn(word, plain)] == 0) {
+		hs_text_add(text, word);
+		return;
+	}
+	hs_text_add(text, "'");
+	for (; *word; word++) {
+		if (*word == '\'')
+			hs_text_add(text, "'\\''");
+		else
+			hs_text_add_bytes(text, word, 1);
+	}
+	hs_text_add(text, "'");
+}
+
+static void no_progress(const char *phase, unsigned long long done, unsigned long long total)
+{
+}
+
+static void tell_result(const struct hs_record_result *result)
+{
+	size_t count = 0;
+	while (result->files && result->files[count])
+		count++;
+	if (count == 0)
+		return; /* the recorder said why */
+	struct hs_text text = {0};
+	hs_text_addf(&text, "wrote %s", result->files[0]);
+	if (count > 1)
+		hs_text_addf(&text, " (and %s of child processes)", hs_counted(count - 1, "recording").text);
+	hs_text_add(&text, "; next: heapscope print ");
+	add_shell_word(&text, result->files[0]);
+	hs_notice(text.bytes);
+	hs_text_free(&text);
+}
+
+int hs_command_run(int argc, char **argv)
+{
+	static const char *const follow_names[] = {"all", "exec", "none", NULL};
+	static const enum hs_follow follow_values[] = {HS_FOLLOW_ALL, HS_FOLLOW_EXEC, HS_FOLLOW_NONE};
+	const char *output = NULL;
+	int follow = 0, quiet = 0, symbols = 1;
+	const struct hs_option options[] = {
+		{'o', "output", HS_OPTION_TEXT, &output, 0, "FILE", NULL, "write the recording to FILE"},
+		{0, "follow", HS_OPTION_CHOICE, &follow, 0, "all|exec|none", follow_names,
+		 "record all child processes (the default), only those that run another program, or none"},
+		{0, "no-follow", HS_OPTION_SET, &follow, 2, NULL, NULL, "the same as --follow none"},
+		{0, "no-symbols", HS_OPTION_SET, &symbols, 0, NULL, NULL,
+		 "do not look up names: reports show addresses"},
+		{'q', "quiet", HS_OPTION_SET, &quiet, 1, NULL, NULL, "say nothing but errors"},
+		{0},
+	};
+	const struct hs_usage usage = {
+		.command = "run",
+		.operands = "[--] PROGRAM [ARGUMENTS...]",
+		.help = help,
+		.options = options,
+		.stop_at_operand = true,
+		.fewest = 1,
+		.most = -1,
+		.missing = "which program? e.g. heapscope run ./server --once",
+	};
+	int first = hs_options_parse(&usage, argc, argv);
+	if (first < 0)
+		return hs_options_exit_code(first);
+
+	struct hs_error error = {{0}};
+	char *library = hs_library_find(&error);
+	if (library == NULL) {
+		hs_notice(error.text);
+		return HS_EXIT_OWN_FAILURE;
+	}
+	struct hs_record_options record = {
+		.command = argv + first,
+		.output = output,
+		.library = library,
+		.follow = follow_values[follow],
+		.quiet = quiet,
+		.symbols = symbols,
+		.notice = hs_notice,
+		.progress = quiet ? no_progress : hs_progress,
+	};
+	struct hs_record_result result = {0};
+	int failed = hs_record(&record, &result, &error);
+	hs_progress_end();
+	free(library);
+	if (failed) {
+		hs_notice(error.text);
+		return failed;
+	}
+	if (!quiet)
+		tell_result(&result);
+	int status = result.exit_status, killed_by = result.exit_signal;
+	hs_record_result_free(&result);
+	if (killed_by) {
+		die_like_target(killed_by);
+		return 128 + killed_by;
+	}
+	return status;
+}

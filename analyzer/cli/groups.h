@@ -1,0 +1,42 @@
+/* The rows of the report: sites whose own line (function, file, line, module of the user's innermost frame)
+ * is the same are one row; its stacks stand below it. */
+#ifndef HS_GROUPS_H
+#define HS_GROUPS_H
+
+#include "profile/profile.h"
+
+#define HS_NO_FRAME UINT32_MAX
+
+struct hs_group {
+	uint32_t frame; /* one of those that are the group's own line; HS_NO_FRAME: sites without frames */
+	uint32_t first, count;   /* its sites: hs_groups.sites[first .. first + count) */
+	struct hs_counts counts; /* sums; max_bytes and max_blocks are not (maxima do not add up): 0 */
+	uint32_t number;         /* in the report, from 1; 0: not shown (yet) */
+};
+
+struct hs_groups {
+	struct hs_group *items;
+	uint32_t count;
+	uint32_t *sites; /* indices of sites */
+};
+
+void hs_groups_make(struct hs_groups *groups, const struct hs_profile *profile, const struct hs_sites *sites);
+void hs_groups_free(struct hs_groups *groups);
+
+/* The frame that is a site's own line, or HS_NO_FRAME. */
+uint32_t hs_site_own_frame(const struct hs_site *site);
+
+/* What a table sorts by. */
+enum hs_metric { HS_METRIC_PEAK, HS_METRIC_CALLS, HS_METRIC_TEMPORARY, HS_METRIC_LEAKED, HS_METRICS };
+uint64_t hs_metric(const struct hs_counts *counts, enum hs_metric metric);
+
+/* The groups whose metric is not 0, largest first; equals by their own line. *order is malloc'ed; returns how
+ * many. */
+uint32_t hs_groups_sort(const struct hs_groups *groups, const struct hs_profile *profile,
+			enum hs_metric metric, uint32_t **order);
+
+/* Orders a group's sites by a metric, largest first; equals stay in the order of hs_sites. */
+void hs_group_sort_sites(struct hs_groups *groups, const struct hs_group *group, const struct hs_sites *sites,
+			 enum hs_metric metric);
+
+#endif

@@ -1,0 +1,312 @@
+/* The report from top to bottom: what was run, how much, when; the sites; what is missing, what to do next.
+ */
+#include "cli/report.h"
+
+#include "base/memory.h"
+#include "cli/chart.h"
+#include "cli/format.h"
+#include "cli/names.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+void hs_report_paragraph(struct hs_text *text, const struct hs_report *report, const char *head,
+			 const char *words)
+{
+	size_t indent = hs_text_columns(head), column = indent;
+	hs_text_add(text, head);
+	while (*words) {
+		size_t length = strcspn(words, " ");
+		struct hs_text word = {0};
+		hs_text_add(&word, "");
+		hs_text_add_bytes(&word, words, length);
+		size_t width = hs_text_columns(word.bytes);
+		if (column > indent && column + 1 + width > report->columns) {
+			hs_text_add(text, "\n");
+			hs_text_repeat(text, " ", indent);
+			column = indent;
+		} else if (column > indent) {
+			hs_text_add(text, " ");
+			column++;
+		}
+		hs_text_add(text, word.bytes);
+		column += width;
+		hs_text_free(&word);
+		words += length + strspn(words + length, " ");
+	}
+	hs_text_add(text, "\n");
+}
+
+static void paragraph(struct hs_text *text, const struct hs_report *report, const char *head,
+		      const char *format, ...) __attribute__((format(printf, 4, 5)));
+static void paragraph(struct hs_text *text, const struct hs_report *report, const char *head,
+		      const char *format, ...)
+{
+	struct hs_text words = {0};
+	va_list arguments;
+	va_start(arguments, format);
+	hs_text_add(&words, "");
+	hs_text_vaddf(&words, format, arguments);
+	va_end(arguments);
+	hs_report_paragraph(text, report, head, words.bytes);
+	hs_text_free(&words);
+}
+
+const char *hs_end_words(const struct hs_facts *facts)
+{
+	switch (facts->end) {
+	case HS_END_SIGNAL:
+		return "when killed";
+	case HS_END_EXEC:
+		return "at exec";
+	case HS_END_RUNNING:
+		return "so far";
+	default:
+		return "at exit";
+	}
+}
+
+/* ---- the head -------------------------------------------------------------------------------------------
+ */
+
+static void add_command(struct hs_text *text, const struct hs_report *report)
+{
+	const struct hs_facts *facts = &report->profile->facts;
+	struct hs_text line = {0};
+	hs_text_add(&line, "");
+	for (char **word = facts->command; word && *word; word++) {
+		if (word != facts->command)
+			hs_text_add(&line, " ");
+		hs_text_clean(&line, *word);
+	}
+	if (line.count == 0)
+		hs_text_clean(&line, facts->program ? facts->program : "(unknown program)");
+	hs_text_add(text, HS_BOLD);
+	hs_middle_short(text, line.bytes, report->columns, report->utf8);
+	hs_text_add(text, HS_PLAIN "\n");
+	hs_text_free(&line);
+}
+
+static void add_end(struct hs_text *text, const struct hs_facts *facts)
+{
+	const char *name;
+	switch (facts->end) {
+	case HS_END_EXIT:
+		hs_text_addf(text, "exit status %d", facts->end_value);
+		break;
+	case HS_END_SIGNAL:
+		name = sigabbrev_np(facts->end_value);
+		if (name)
+			hs_text_addf(text, "killed by SIG%s", name);
+		else
+			hs_text_addf(text, "killed by signal %d", facts->end_value);
+		break;
+	case HS_END_EXEC:
+		hs_text_add(text, "ended by exec (the next program has a recording of its own)");
+		break;
+	case HS_END_RUNNING:
+		hs_text_add(text, "still running, or cut off");
+		break;
+	case HS_END_UNKNOWN:
+		hs_text_add(text, "how it ended is not known");
+		break;
+	}
+}
+
+static void add_facts(struct hs_text *text, const struct hs_report *report)
+{
+	const struct hs_facts *facts = &report->profile->facts;
+	struct hs_text words = {0};
+	time_t seconds = (time_t)(facts->start_unix_us / 1000000);
+	struct tm local;
+	char date[32];
+	hs_text_addf(&words, "pid %" PRIu32, facts->pid);
+	if (facts->forked)
+		hs_text_addf(&words, " (a fork of %" PRIu32 ")", facts->parent_pid);
+	hs_text_addf(&words, ", %s, ", hs_time(facts->duration_us).text);
+	add_end(&words, facts);
+	if (facts->start_unix_us && localtime_r(&seconds, &local) &&
+	    strftime(date, sizeof(date), "%Y-%m-%d %H:%M:%S", &local))
+		hs_text_addf(&words, ", recorded %s", date);
+	hs_report_paragraph(text, report, "", words.bytes);
+	hs_text_free(&words);
+}
+
+static void add_warnings(struct hs_text *text, const struct hs_report *report)
+{
+	const struct hs_facts *facts = &report->profile->facts;
+	struct hs_text words = {0};
+	if (facts->warning) {
+		hs_text_clean(&words, facts->warning);
+		hs_report_paragraph(text, report, HS_YELLOW "warning:" HS_PLAIN " ", words.bytes);
+		hs_text_free(&words);
+	}
+	if (facts->stopped) {
+		hs_text_add(&words, "recording ended before the program did: ");
+		hs_text_clean(&words, facts->stopped);
+		hs_report_paragraph(text, report, HS_YELLOW "warning:" HS_PLAIN " ", words.bytes);
+		hs_text_free(&words);
+	}
+	if (facts->lost_events)
+		paragraph(text, report, HS_YELLOW "warning:" HS_PLAIN " ",
+			  "%s could not be recorded: all numbers are too low by them",
+			  hs_counted(facts->lost_events, "event").text);
+}
+
+/* One line of the headline: what, how much, the rest in words. */
+static void add_fact(struct hs_text *text, const struct hs_report *report, const char *label,
+		     const char *value, const char *words)
+{
+	struct hs_text head = {0};
+	hs_text_add(&head, "  ");
+	hs_text_left(&head, label, 11);
+	hs_text_repeat(&head, " ", strlen(value) < 10 ? 10 - strlen(value) : 0);
+	hs_text_addf(&head, HS_BOLD "%s" HS_PLAIN "   ", value);
+	hs_report_paragraph(text, report, head.bytes, words);
+	hs_text_free(&head);
+}
+
+static void add_headline(struct hs_text *text, const struct hs_report *report)
+{
+	const struct hs_facts *facts = &report->profile->facts;
+	const struct hs_totals *totals = &report->sites->replay.totals;
+	const struct hs_counts *counts = &totals->counts;
+	struct hs_text words = {0};
+
+	hs_text_addf(&words, "at %s, in %s", hs_time(totals->peak_us).text,
+		     hs_counted(counts->peak_blocks, "block").text);
+	add_fact(text, report, "peak", hs_size(counts->peak_bytes).text, words.bytes);
+	hs_text_free(&words);
+
+	hs_text_addf(&words, "in %s", hs_counted(counts->live_blocks, "block").text);
+	if (facts->end == HS_END_EXIT)
+		hs_text_add(&words, " that nobody freed");
+	if (facts->forked)
+		hs_text_add(&words, " of its own (inherited ones not counted)");
+	add_fact(text, report, hs_end_words(facts), hs_size(counts->live_bytes).text, words.bytes);
+	hs_text_free(&words);
+
+	hs_text_addf(&words, "in %s, %s of them temporary", hs_counted(counts->allocations, "call").text,
+		     hs_share(counts->temporary, counts->allocations).text);
+	add_fact(text, report, "allocated", hs_size(counts->allocated_bytes).text, words.bytes);
+	hs_text_free(&words);
+
+	if (counts->moved) {
+		hs_text_addf(&words, "copied by %s that moved their block",
+			     hs_counted(counts->moved, "realloc").text);
+		add_fact(text, report, "moved", hs_size(counts->moved_bytes).text, words.bytes);
+		hs_text_free(&words);
+	}
+	if (facts->peak_rss_bytes)
+		add_fact(text, report, "peak RSS", hs_size(facts->peak_rss_bytes).text,
+			 "of the whole process, code and heapscope's buffers included");
+}
+
+/* ---- the foot -------------------------------------------------------------------------------------------
+ */
+
+/* Modules whose own lines have no file, by the calls that they make. */
+static void add_missing_lines(struct hs_text *text, const struct hs_report *report)
+{
+	const struct hs_profile *profile = report->profile;
+	uint64_t *calls = hs_allocate_zero((size_t)profile->module_count + 1, sizeof(*calls)), all = 0;
+	for (uint32_t i = 0; i < report->sites->count; i++) {
+		const struct hs_site *site = &report->sites->items[i];
+		uint32_t own = hs_site_own_frame(site);
+		all += site->counts.allocations;
+		if (own == HS_NO_FRAME || profile->frames[own].file)
+			continue;
+		uint32_t module = profile->frames[own].module;
+		calls[module < profile->module_count ? module : profile->module_count] +=
+			site->counts.allocations;
+	}
+	for (unsigned shown = 0; shown < 3; shown++) {
+		uint32_t most = 0;
+		for (uint32_t i = 0; i < profile->module_count; i++) {
+			if (calls[i] > calls[most])
+				most = i;
+		}
+		if (most >= profile->module_count || calls[most] == 0 || calls[most] < all / 50)
+			break;
+		struct hs_text name = {0};
+		hs_text_clean(&name, hs_last_component(profile->strings.items[profile->modules[most].path]));
+		paragraph(text, report, "note: ",
+			  "no line numbers for %s, which makes %s of the calls: build it with -g, or install "
+			  "its "
+			  "debug symbols (on Debian a package that ends in -dbgsym)",
+			  name.bytes ? name.bytes : "the program", hs_share(calls[most], all).text);
+		hs_text_free(&name);
+		calls[most] = 0;
+	}
+	if (all && calls[profile->module_count] >= all / 50 && calls[profile->module_count])
+		paragraph(text, report,
+			  "note: ", "%s of the calls come from code that no file describes (JIT)",
+			  hs_share(calls[profile->module_count], all).text);
+	free(calls);
+}
+
+static void add_notes(struct hs_text *text, const struct hs_report *report)
+{
+	const struct hs_facts *facts = &report->profile->facts;
+	if (facts->forked && facts->unknown_frees)
+		paragraph(text, report, "note: ", "it freed %s that it inherited from process %" PRIu32,
+			  hs_counted(facts->unknown_frees, "block").text, facts->parent_pid);
+	else if (facts->unknown_frees)
+		paragraph(text, report, "note: ", "%s freed that had been allocated before recording began",
+			  hs_counted(facts->unknown_frees, "block").text);
+	if (facts->truncated_stacks)
+		paragraph(text, report,
+			  "note: ", "%s deeper than heapscope follows them: outer callers are missing",
+			  hs_counted(facts->truncated_stacks, "stack").text);
+	if (facts->broken_stacks)
+		paragraph(
+			text, report, "note: ",
+			"%s could not be followed to the end (code without unwind tables): outer callers are "
+			"missing",
+			hs_counted(facts->broken_stacks, "stack").text);
+	if (facts->late_events || facts->repaired_frees)
+		paragraph(text, report,
+			  "note: ", "%s out of order, %s implied by the next allocation at the address",
+			  hs_counted(facts->late_events, "event").text,
+			  hs_counted(facts->repaired_frees, "free").text);
+	add_missing_lines(text, report);
+	if (!report->raw)
+		paragraph(text, report, "note: ",
+			  "frames of allocators and containers are folded into their callers; --raw shows "
+			  "them");
+}
+
+static void add_next(struct hs_text *text, const struct hs_report *report)
+{
+	struct hs_text path = {0};
+	hs_text_clean(&path, report->path);
+	hs_text_addf(text,
+		     "next: heapscope export --format dhat %s   for the DHAT viewer\n"
+		     "      heapscope print -n 0 %s   all sites; --json for programs\n",
+		     path.bytes, path.bytes);
+	hs_text_free(&path);
+}
+
+void hs_report_text(struct hs_text *text, const struct hs_report *report)
+{
+	const struct hs_counts *counts = &report->sites->replay.totals.counts;
+	add_command(text, report);
+	add_facts(text, report);
+	add_warnings(text, report);
+	hs_text_add(text, "\n");
+	if (counts->allocations == 0) {
+		hs_text_add(text, "  No allocation was recorded.\n\n");
+		add_notes(text, report);
+		return;
+	}
+	add_headline(text, report);
+	hs_text_add(text, "\n");
+	hs_chart(text, report->profile, &report->sites->replay, report->columns, report->utf8);
+	hs_report_sites(text, report);
+	hs_text_add(text, "\n");
+	add_notes(text, report);
+	add_next(text, report);
+}
