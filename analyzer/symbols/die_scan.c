@@ -167,14 +167,13 @@ static bool add_abbreviation(struct hs_die_scan *scan, Dwarf_Abbrev *source, con
 						   .tag = dwarf_getabbrevtag(source),
 						   .has_children = dwarf_abbrevhaschildren(source) == 1,
 						   .first_step = (uint32_t)scan->step_count};
-	size_t attributes = 0;
-	if (dwarf_getattrcnt(source, &attributes) != 0 || attributes > MOST_ATTRIBUTES)
-		return false;
-	for (size_t i = 0; i < attributes; i++) {
+	/* Not with dwarf_getattrcnt(), which miscounts those with DW_FORM_implicit_const (elfutils 0.188). */
+	for (size_t i = 0;; i++) {
 		unsigned name = 0, form = 0;
 		struct hs_die_step step;
-		if (dwarf_getabbrevattr_data(source, i, &name, &form, NULL, NULL) != 0 ||
-		    !step_of_form(form, sizes, &step))
+		if (dwarf_getabbrevattr_data(source, i, &name, &form, NULL, NULL) != 0)
+			break;
+		if (i == MOST_ATTRIBUTES || !step_of_form(form, sizes, &step))
 			return false;
 		abbreviation.has_code |= name == DW_AT_low_pc || name == DW_AT_ranges;
 		add_step(scan, &abbreviation, step);
