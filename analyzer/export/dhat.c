@@ -1,0 +1,131 @@
+/* Writes program points as a DHAT file, version 2, in the forms that every known reader of it accepts:
+ * integers only, frames as `0xADDRESS: function (where)`. The counts of requests for 0 bytes are 0 bytes,
+ * where valgrind says 1. */
+#include "dhat.h"
+
+#include "base/memory.h"
+#include "text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void write_command(const struct hs_facts *facts, FILE *output)
+{
+	size_t bytes = 1;
+	for (char **word = facts->command; word && *word; word++)
+		bytes += strlen(*word) + 1;
+	char *line = hs_allocate_zero(bytes, 1), *at = line;
+	for (char **word = facts->command; word && *word; word++)
+		at = stpcpy(stpcpy(at, at > line ? " " : ""), *word);
+	hs_write_json_text(output, *line ? line : facts->program ? facts->program : "");
+	free(line);
+}
+
+/* What the format has no place for; readers ignore it. */
+static void write_extension(const struct hs_profile *profile, const struct hs_dhat *dhat, FILE *output)
+{
+	const struct hs_facts *facts = &profile->facts;
+	fprintf(output,
+		"\"heapscope\":{\"version\":\"%s\",\"lost_events\":%" PRIu64 ",\"truncated_stacks\":%" PRIu64,
+		HEAPSCOPE_VERSION, facts->lost_events, facts->truncated_stacks);
+	fprintf(output, ",\"broken_stacks\":%" PRIu64 ",\"unknown_frees\":%" PRIu64, facts->broken_stacks,
+		facts->unknown_frees);
+	fprintf(output, ",\"small_points\":%u,\"recursion_folded\":%s,\"stacks_cut\":%s,\"warning\":",
+		dhat->small_points, dhat->recursion_folded ? "true" : "false",
+		dhat->stacks_cut ? "true" : "false");
+	if (facts->warning)
+		hs_write_json_text(output, facts->warning);
+	else
+		fputs("null", output);
+	fputs("},\n", output);
+}
+
+static void write_head(const struct hs_profile *profile, const struct hs_dhat *dhat, FILE *output)
+{
+	uint64_t end_us =
+		profile->facts.duration_us ? profile->facts.duration_us : 1; /* 0 would make rates infinite */
+	uint64_t peak_us = dhat->totals.peak_us < end_us ? dhat->totals.peak_us : end_us;
+	uint32_t pid = profile->facts.pid <= INT32_MAX ? profile->facts.pid : 0;
+	fputs("{\"dhatFileVersion\":2,\"mode\":\"heap\",\"verb\":\"Allocated\",\"bklt\":true,\"bkacc\":false,"
+	      "\n"
+	      "\"tu\":\"µs\",\"Mtu\":\"s\",\"tuth\":10,\n\"cmd\":",
+	      output);
+	write_command(&profile->facts, output);
+	fprintf(output, ",\"pid\":%u,\"te\":%" PRIu64 ",\"tg\":%" PRIu64 ",\n", pid, end_us, peak_us);
+	write_extension(profile, dhat, output);
+}
+
+static void write_point(const struct hs_dhat_point *point, const uint32_t *number_of_line, FILE *output)
+{
+	const struct hs_counts *counts = &point->counts;
+	const struct {
+		const char *key;
+		uint64_t value;
+	} fields[] = {
+		{"{\"tb\":", counts->allocated_bytes}, {",\"tbk\":", counts->allocations},
+		{",\"tl\":", counts->lifetime_us},     {",\"mb\":", counts->max_bytes},
+		{",\"mbk\":", counts->max_blocks},     {",\"gb\":", counts->peak_bytes},
+		{",\"gbk\":", counts->peak_blocks},    {",\"eb\":", counts->live_bytes},
+		{",\"ebk\":", counts->live_blocks},
+	};
+	for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+		fprintf(output, "%s%" PRIu64, fields[i].key, fields[i].value);
+	fputs(",\"fs\":", output);
+	for (uint32_t i = 0; i < point->line_count; i++)
+		fprintf(output, "%c%u", i ? ',' : '[', number_of_line[point->lines[i]]);
+	fputs("]}", output);
+}
+
+/* Numbers the lines that points use, in the order of their first use. */
+static uint32_t *number_lines(const struct hs_dhat *dhat, uint32_t **line_of_number, uint32_t *count)
+{
+	uint32_t *numbers = hs_allocate_zero(dhat->lines.count, sizeof *numbers);
+	*line_of_number = hs_allocate_zero(dhat->lines.count, sizeof **line_of_number);
+	*count = 1;
+	for (uint32_t p = 0; p < dhat->point_count; p++) {
+		const struct hs_dhat_point *point = &dhat->points[p];
+		for (uint32_t i = 0; i < point->line_count; i++) {
+			if (numbers[point->lines[i]])
+				continue;
+			(*line_of_number)[*count] = point->lines[i];
+			numbers[point->lines[i]] = (*count)++;
+		}
+	}
+	return numbers;
+}
+
+static void write_points(const struct hs_dhat *dhat, FILE *output)
+{
+	uint32_t *line_of_number, count;
+	uint32_t *numbers = number_lines(dhat, &line_of_number, &count);
+	fputs("\"pps\":[", output);
+	for (uint32_t p = 0; p < dhat->point_count; p++) {
+		fputs(p ? ",\n" : "\n", output);
+		write_point(&dhat->points[p], numbers, output);
+	}
+	fputs("],\n\"ftbl\":[\"[root]\"", output);
+	for (uint32_t n = 1; n < count; n++) {
+		fputs(",\n", output);
+		hs_write_json_text(output, dhat->lines.items[line_of_number[n]]);
+	}
+	fputs("]}\n", output);
+	free(numbers);
+	free(line_of_number);
+}
+
+int hs_dhat_write(struct hs_profile *profile, const struct hs_export_options *options, FILE *output,
+		  struct hs_error *error)
+{
+	(void)options; /* stacks are always whole here: people look for any function in them */
+	struct hs_dhat dhat;
+	if (hs_dhat_make(profile, &dhat, error) != 0)
+		return -1;
+	write_head(profile, &dhat, output);
+	write_points(&dhat, output);
+	hs_dhat_free(&dhat);
+	if (fflush(output) != 0 || ferror(output))
+		return hs_fail(error, "cannot write the DHAT file: %s", strerror(errno));
+	return 0;
+}

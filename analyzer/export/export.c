@@ -1,0 +1,24 @@
+/* The table of export formats. */
+#include "export.h"
+
+#include "dhat.h"
+
+#include <string.h>
+
+const struct hs_exporter hs_exporters[] = {
+	{
+		.name = "dhat",
+		.suffix = ".dhat.json",
+		.help = "DHAT version 2, for valgrind's dh_view.html and the Firefox Profiler",
+		.write = hs_dhat_write,
+	},
+	{.name = NULL},
+};
+
+const struct hs_exporter *hs_exporter_find(const char *name)
+{
+	for (const struct hs_exporter *exporter = hs_exporters; exporter->name; exporter++)
+		if (strcmp(exporter->name, name) == 0)
+			return exporter;
+	return NULL;
+}
