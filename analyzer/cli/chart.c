@@ -52,15 +52,19 @@ static void add_row(struct hs_text *text, const char *label, unsigned row, const
 {
 	hs_text_right(text, label, LABEL);
 	hs_text_add(text, utf8 ? " ┤" HS_CYAN : " |" HS_CYAN);
+	unsigned spaces = 0; /* held back, so that no line ends in them */
 	for (unsigned column = 0; column < columns; column++) {
 		/* rounded up: a heap that is not empty shows */
 		uint64_t level =
 			(uint64_t)(((unsigned __int128)heights[column] * ROWS * 8 + peak - 1) / peak);
 		uint64_t below = (uint64_t)(ROWS - 1 - row) * 8;
-		hs_text_add(text, cell(level <= below      ? 0
-				       : level - below > 8 ? 8
-							   : (unsigned)(level - below),
-				       utf8));
+		if (level <= below) {
+			spaces++;
+			continue;
+		}
+		hs_text_repeat(text, " ", spaces);
+		spaces = 0;
+		hs_text_add(text, cell(level - below > 8 ? 8 : (unsigned)(level - below), utf8));
 	}
 	hs_text_add(text, HS_PLAIN "\n");
 }
@@ -79,7 +83,8 @@ static void add_axis(struct hs_text *text, uint64_t peak_us, uint64_t end_us, un
 
 	hs_text_addf(&mark, "%s peak %s", utf8 ? "▲" : "^", hs_time(peak_us).text);
 	size_t width = hs_text_columns(mark.bytes), start = at;
-	if (at + width > columns) { /* no room on the right: the words stand before the mark */
+	if (at + width + 2 + strlen(end.text) >
+	    columns) { /* no room on the right: the words stand before the mark */
 		hs_text_free(&mark);
 		hs_text_addf(&mark, "peak %s %s", hs_time(peak_us).text, utf8 ? "▲" : "^");
 		start = at + 1 >= width ? at + 1 - width : 0;

@@ -50,6 +50,7 @@ int hs_output_open(struct hs_output *output, const char *path, struct hs_error *
 	*output = (struct hs_output){0};
 	if (strcmp(path, "-") == 0) {
 		output->stream = stdout;
+		output->path = hs_copy_string("standard output");
 		return 0;
 	}
 	bool exists = stat(path, &old) == 0;
@@ -57,7 +58,10 @@ int hs_output_open(struct hs_output *output, const char *path, struct hs_error *
 		return hs_fail(error, "cannot write \"%s\": it is a directory\nname a file with -o", path);
 	if (exists && !S_ISREG(old.st_mode)) {
 		output->stream = fopen(path, "w");
-		return output->stream ? 0 : hs_fail(error, "cannot write \"%s\": %s", path, strerror(errno));
+		if (output->stream == NULL)
+			return hs_fail(error, "cannot write \"%s\": %s", path, strerror(errno));
+		output->path = hs_copy_string(path);
+		return 0;
 	}
 	/* a symbolic link stays: the file it names is replaced */
 	output->path = exists ? realpath(path, NULL) : NULL;
@@ -75,11 +79,10 @@ int hs_output_commit(struct hs_output *output, struct hs_error *error)
 	if (output->stream != stdout && fclose(output->stream) != 0 && failure == 0)
 		failure = errno;
 	output->stream = NULL;
-	if (failure == 0 && output->path && rename(output->temporary, output->path) != 0)
+	if (failure == 0 && output->temporary && rename(output->temporary, output->path) != 0)
 		failure = errno;
 	if (failure) {
-		hs_fail(error, "cannot write \"%s\": %s", output->path ? output->path : "the output",
-			strerror(failure));
+		hs_fail(error, "cannot write \"%s\": %s", output->path, strerror(failure));
 		hs_output_discard(output);
 		return -1;
 	}

@@ -8,8 +8,8 @@
 
 struct hs_output {
 	FILE *stream;
-	char *path;      /* where it will stand; NULL: the stream is written directly */
-	char *temporary; /* where it stands now */
+	char *path;      /* where it will stand */
+	char *temporary; /* where it stands now; NULL: path is written directly */
 };
 
 /* "-" is standard output. A path that is a device or pipe is written directly. Returns 0, or -1 and an error.

@@ -202,7 +202,7 @@ static void add_headline(struct hs_text *text, const struct hs_report *report)
 	}
 	if (facts->peak_rss_bytes)
 		add_fact(text, report, "peak RSS", hs_size(facts->peak_rss_bytes).text,
-			 "of the whole process, code and heapscope's buffers included");
+			 "of the process, heapscope's buffers included");
 }
 
 /* ---- the foot -------------------------------------------------------------------------------------------

@@ -24,13 +24,13 @@ struct work {
 
 static const struct table {
 	enum hs_metric metric;
-	const char *title, *value, *second, *nothing;
+	const char *title, *value, *second, *noun, *nothing;
 } tables[HS_METRICS] = {
-	{HS_METRIC_PEAK, "TOP SITES BY PEAK", "peak", "blocks", "the heap was never more than 0 bytes"},
-	{HS_METRIC_CALLS, "TOP SITES BY CALLS", "calls", "allocated", "nothing was allocated"},
-	{HS_METRIC_TEMPORARY, "TOP SITES BY TEMPORARY ALLOCATIONS", "temporary", "of calls",
+	{HS_METRIC_PEAK, "TOP SITES BY PEAK", "peak", "blocks", "", "the heap was never more than 0 bytes"},
+	{HS_METRIC_CALLS, "TOP SITES BY CALLS", "calls", "allocated", " calls", "nothing was allocated"},
+	{HS_METRIC_TEMPORARY, "TOP SITES BY TEMPORARY ALLOCATIONS", "temporary", "of calls", " temporary",
 	 "no block was freed before its thread allocated again"},
-	{HS_METRIC_LEAKED, "TOP SITES BY LEAK", "live", "blocks", "nothing was live"},
+	{HS_METRIC_LEAKED, "TOP SITES BY LEAK", "live", "blocks", "", "nothing was live"},
 };
 
 /* ---- frames ---------------------------------------------------------------------------------------------
@@ -146,7 +146,10 @@ static void add_title(struct hs_text *text, const struct hs_report *report, cons
 {
 	size_t used = hs_text_columns(title) + hs_text_columns(right);
 	hs_text_addf(text, "\n" HS_BOLD "%s" HS_PLAIN, title);
-	hs_text_repeat(text, " ", used + 2 < report->columns ? report->columns - used : 2);
+	if (used + 2 > report->columns)
+		hs_text_add(text, "\n  ");
+	else if (*right)
+		hs_text_repeat(text, " ", report->columns - used);
 	hs_text_addf(text, HS_DIM "%s" HS_PLAIN "\n", right);
 }
 
@@ -165,7 +168,10 @@ static void add_rows(struct hs_text *text, struct work *work, const struct table
 	}
 	/* number, value, share, cumulative share, second value: the rest is for the site */
 	size_t left = number + 2 + value + 1 + 6 + 1 + 6 + 2 + second + 2;
-	size_t name = report->columns > left + place + 2 + 12 ? report->columns - left - place - 2 : 12;
+	size_t rest = report->columns > left + 20 ? report->columns - left : 20;
+	if (place > rest / 2)
+		place = rest / 2;
+	size_t name = rest - place - 2;
 	hs_text_add(text, HS_DIM);
 	hs_text_right(text, "#", number);
 	hs_text_add(text, "  ");
@@ -204,7 +210,7 @@ static void add_table(struct hs_text *text, struct work *work, const struct tabl
 	struct hs_text right = {0};
 	hs_text_addf(&right, "%s of %s", hs_count(rows).text, hs_counted(count, "site").text);
 	if (count)
-		hs_text_addf(&right, ", %s of %s", hs_share(sum, total).text, all.text);
+		hs_text_addf(&right, ", %s of %s%s", hs_share(sum, total).text, all.text, table->noun);
 	if (table->metric == HS_METRIC_LEAKED)
 		hs_text_addf(&right, " live %s", hs_end_words(facts));
 	add_title(text, report, table->title, count ? right.bytes : "");
@@ -218,8 +224,8 @@ static void add_table(struct hs_text *text, struct work *work, const struct tabl
 	}
 	if (rows < count) {
 		bool bytes = table->metric == HS_METRIC_PEAK || table->metric == HS_METRIC_LEAKED;
-		hs_text_addf(text, "    %s more sites, %s (%s); -n 0 shows all\n",
-			     hs_count(count - rows).text,
+		hs_text_addf(text, "    %s more site%s, %s (%s); -n 0 shows all\n",
+			     hs_count(count - rows).text, count - rows == 1 ? "" : "s",
 			     bytes ? hs_size(total - sum).text : hs_count(total - sum).text,
 			     hs_share(total - sum, total).text);
 	}
@@ -244,9 +250,9 @@ static void add_doings(struct hs_text *text, const struct hs_report *report, con
 	if (counts->moved)
 		hs_text_addf(&words, ", %s moved", hs_size(counts->moved_bytes).text);
 	if (counts->live_blocks)
-		hs_text_addf(&words, ", %s %s in %s", hs_size(counts->live_bytes).text,
-			     hs_end_words(&report->profile->facts),
-			     hs_counted(counts->live_blocks, "block").text);
+		hs_text_addf(&words, ", %s in %s live %s", hs_size(counts->live_bytes).text,
+			     hs_counted(counts->live_blocks, "block").text,
+			     hs_end_words(&report->profile->facts));
 	hs_report_paragraph(text, report, head, words.bytes);
 	hs_text_free(&words);
 }

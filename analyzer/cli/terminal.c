@@ -13,7 +13,7 @@
 
 static unsigned clamp(unsigned long columns)
 {
-	return columns < 60 ? 60 : columns > 250 ? 250 : (unsigned)columns;
+	return columns < 70 ? 70 : columns > 250 ? 250 : (unsigned)columns;
 }
 
 unsigned hs_terminal_columns(int fd)

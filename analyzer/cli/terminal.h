@@ -9,7 +9,7 @@
 
 enum hs_colour { HS_COLOUR_AUTO, HS_COLOUR_ALWAYS, HS_COLOUR_NEVER };
 
-/* Columns to write for: of the terminal on `fd`, else $COLUMNS, else 80; between 60 and 250. */
+/* Columns to write for: of the terminal on `fd`, else $COLUMNS, else 80; between 70 and 250. */
 unsigned hs_terminal_columns(int fd);
 
 /* Whether colours are to be written to fd. AUTO: on a terminal that is not dumb, unless NO_COLOR is set. */
