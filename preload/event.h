@@ -1,0 +1,105 @@
+/* One event into the thread's chunk. The order of stores is what makes streams mergeable: busy, stamp, record,
+ * committed, idle. */
+#ifndef HS_EVENT_H
+#define HS_EVENT_H
+
+#include "shim.h"
+
+extern char __libc_single_threaded __attribute__((weak));
+
+/* NULL: not recorded. */
+static inline struct thread *event_begin(void)
+{
+	struct thread *thread = hs_thread;
+	if (unlikely(!thread || !thread->chunk || thread->chunk->busy))
+		return hs_thread_enter_slowly();
+	store_relaxed(&thread->chunk->busy, 1);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	return thread;
+}
+
+static inline void event_end(struct thread *thread)
+{
+	store_release(&thread->chunk->busy, 0);
+}
+
+/* Ordered against other threads' stamps; a lone thread needs no fence. */
+static inline uint64_t event_stamp(void)
+{
+	if (unlikely(!hs_process.clock_is_tsc))
+		return hs_stamp_now();
+	if (&__libc_single_threaded && __libc_single_threaded)
+		return arch_stamp();
+	return arch_stamp_fenced();
+}
+
+/* Makes room for the longest record. */
+static inline bool event_room(struct thread *thread)
+{
+	return likely(thread->at < thread->end) || hs_chunk_next(thread);
+}
+
+static inline void event_publish(struct thread *thread, uint64_t *at, uint64_t stamp)
+{
+	thread->at = at;
+	thread->last_stamp = stamp;
+	store_release(&thread->chunk->committed, (uint32_t)((char *)at - (char *)(thread->chunk + 1)));
+}
+
+static inline void event_free(struct thread *thread, uint64_t address, uint64_t stamp)
+{
+	if (!event_room(thread))
+		return;
+	uint64_t *at = thread->at, delta = stamp - thread->last_stamp;
+	if (likely(delta < HS_DELTA_LIMIT && HS_ADDRESS_FITS(address))) {
+		*at++ = HS_WORD(HS_RECORD_FREE, address, delta);
+	} else {
+		*at++ = HS_WIDE_FREE << 2 | HS_RECORD_WIDE;
+		*at++ = address;
+		*at++ = stamp;
+	}
+	event_publish(thread, at, stamp);
+}
+
+static inline void event_alloc(struct thread *thread, uint64_t address, uint64_t stamp, uint64_t size, uint32_t node)
+{
+	if (!event_room(thread))
+		return;
+	uint64_t *at = thread->at, delta = stamp - thread->last_stamp;
+	if (likely(delta < HS_DELTA_LIMIT && HS_ADDRESS_FITS(address) && size < HS_SIZE_LIMIT)) {
+		*at++ = HS_WORD(HS_RECORD_ALLOC, address, delta);
+		*at++ = size << 32 | node;
+	} else {
+		*at++ = HS_WIDE_ALLOC << 2 | HS_RECORD_WIDE;
+		*at++ = address;
+		*at++ = stamp;
+		*at++ = size;
+		*at++ = node;
+	}
+	event_publish(thread, at, stamp);
+}
+
+static inline void event_realloc(struct thread *thread, uint64_t old_address, uint64_t before, uint64_t new_address,
+				 uint64_t after, uint64_t size, uint32_t node)
+{
+	if (!event_room(thread))
+		return;
+	uint64_t *at = thread->at, delta = before - thread->last_stamp, call = after - before;
+	if (likely(delta < HS_DELTA_LIMIT && call < HS_DELTA_LIMIT && HS_ADDRESS_FITS(old_address) &&
+		   HS_ADDRESS_FITS(new_address) && size < HS_SIZE_LIMIT)) {
+		*at++ = HS_WORD(HS_RECORD_REALLOC, old_address, delta);
+		*at++ = size << 32 | node;
+		*at++ = HS_WORD(0, new_address, call);
+	} else {
+		*at++ = HS_WIDE_REALLOC << 2 | HS_RECORD_WIDE;
+		*at++ = old_address;
+		*at++ = before;
+		*at++ = new_address;
+		*at++ = after;
+		*at++ = size;
+		*at++ = node;
+	}
+	event_publish(thread, at, after);
+}
+
+#endif

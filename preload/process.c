@@ -1,0 +1,232 @@
+/* Start and fork: finds the settings, shakes hands with the collector, maps the region.
+ *
+ * The first event may come before libc is initialised (.preinit_array), under libc's own locks, or in a fork child of a
+ * threaded program: raw system calls and no libc but what is safe there. */
+#include "shim.h"
+
+#include <fcntl.h>
+#include <dlfcn.h>
+#include <linux/futex.h>
+#include <link.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <time.h>
+
+struct process hs_process;
+
+static char socket_name[sizeof((struct sockaddr_un){0}.sun_path)];
+static char token[HS_TOKEN_BYTES + 1];
+
+extern void *__libc_stack_end;
+
+uint64_t hs_stamp_now(void)
+{
+	if (hs_process.clock_is_tsc)
+		return arch_stamp_fenced();
+	struct timespec now = {0};
+	arch_syscall(SYS_clock_gettime, CLOCK_MONOTONIC, (long)&now, 0, 0, 0, 0);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+void hs_process_stop(enum hs_stop reason)
+{
+	uint32_t none = HS_STOP_NONE;
+	if (__atomic_compare_exchange_n(&hs_process.stopped, &none, reason, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		store_relaxed(&hs_process.header->stopped, reason);
+}
+
+/* ---- settings ---------------------------------------------------------------------------------------- */
+
+/* The environment as the kernel laid it on the stack: environ is still NULL in .preinit_array. */
+static char **initial_environment(void)
+{
+	long *stack = __libc_stack_end;
+	return stack ? (char **)(stack + 1 + stack[0] + 1) : NULL;
+}
+
+static const char *setting(char **environment, const char *name)
+{
+	size_t length = strlen(name);
+	for (; environment && *environment; environment++)
+		if (strncmp(*environment, name, length) == 0 && (*environment)[length] == '=')
+			return *environment + length + 1;
+	return NULL;
+}
+
+/* The TSC counts time only if it is invariant and the kernel trusts it. */
+static bool kernel_trusts_tsc(void)
+{
+	static const char path[] = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+	char text[8] = "";
+	long fd = arch_syscall(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
+	if (fd < 0)
+		return false;
+	arch_syscall(SYS_read, fd, (long)text, sizeof text - 1, 0, 0, 0);
+	arch_syscall(SYS_close, fd, 0, 0, 0, 0, 0);
+	return strncmp(text, "tsc", 3) == 0;
+}
+
+static void find_loader(void)
+{
+	struct dl_find_object found;
+	if (_dl_find_object((void *)_r_debug.r_brk, &found) != 0)
+		return;
+	hs_process.loader_start = (uint64_t)found.dlfo_map_start;
+	hs_process.loader_bytes = (uint64_t)found.dlfo_map_end - (uint64_t)found.dlfo_map_start;
+}
+
+static void read_settings(void)
+{
+	char **environment = initial_environment();
+	const char *name = setting(environment, HS_ENV_SOCKET), *key = setting(environment, HS_ENV_TOKEN);
+	const char *follow = setting(environment, HS_ENV_FOLLOW), *unwinder = setting(environment, HS_ENV_UNWINDER);
+	if (name && key && strlen(name) < sizeof socket_name && strlen(key) == HS_TOKEN_BYTES) {
+		memcpy(socket_name, name, strlen(name) + 1);
+		memcpy(token, key, sizeof token);
+	}
+	hs_process.follow_forks = !follow || strcmp(follow, "all") == 0;
+	if (unwinder && strcmp(unwinder, "libunwind") == 0)
+		hs_process.unwinder = UNWINDER_LIBUNWIND;
+	else if (unwinder && strcmp(unwinder, "fp") == 0)
+		hs_process.unwinder = UNWINDER_FP;
+	hs_process.stack_end = (uint64_t)__libc_stack_end;
+	hs_process.clock_is_tsc = arch_stamp_is_invariant() && kernel_trusts_tsc();
+	find_loader();
+}
+
+/* ---- hand-shake -------------------------------------------------------------------------------------- */
+
+static long connect_to(bool abstract)
+{
+	long fd = arch_syscall(SYS_socket, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, 0, 0, 0);
+	if (fd < 0)
+		return fd;
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	size_t length = strlen(socket_name);
+	if (length + 1 < sizeof address.sun_path) {
+		memcpy(address.sun_path + abstract, socket_name, length);
+		long bytes = (long)(offsetof(struct sockaddr_un, sun_path) + length + 1);
+		if (arch_syscall(SYS_connect, fd, (long)&address, bytes, 0, 0, 0) == 0)
+			return fd;
+	}
+	arch_syscall(SYS_close, fd, 0, 0, 0, 0, 0);
+	return -1;
+}
+
+static bool send_hello(long fd, enum hs_origin origin)
+{
+	struct hs_hello hello = {
+		.magic = HS_REGION_MAGIC,
+		.version = HS_REGION_VERSION,
+		.origin = origin,
+		.pid = (uint32_t)arch_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0),
+		.parent_pid = (uint32_t)arch_syscall(SYS_getppid, 0, 0, 0, 0, 0, 0),
+		.stamp = hs_stamp_now(),
+	};
+	memcpy(hello.token, token, HS_TOKEN_BYTES);
+	long sent;
+	do
+		sent = arch_syscall(SYS_sendto, fd, (long)&hello, sizeof hello, MSG_NOSIGNAL, 0, 0);
+	while (sent == -4 /* EINTR */);
+	return sent == sizeof hello;
+}
+
+/* The region's descriptor, or -1: the collector does not want this process, or cannot be heard. */
+static long receive_welcome(long fd)
+{
+	struct hs_welcome welcome = {0};
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+	struct iovec part = {&welcome, sizeof welcome};
+	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+	struct timeval time_out = {.tv_sec = 10};
+	arch_syscall(SYS_setsockopt, fd, SOL_SOCKET, SO_RCVTIMEO, (long)&time_out, sizeof time_out, 0);
+	long got;
+	do
+		got = arch_syscall(SYS_recvmsg, fd, (long)&message, MSG_CMSG_CLOEXEC | MSG_WAITALL, 0, 0, 0);
+	while (got == -4);
+	int region = -1;
+	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+	if (got > 0 && header && header->cmsg_type == SCM_RIGHTS && header->cmsg_len == CMSG_LEN(sizeof(int)))
+		memcpy(&region, CMSG_DATA(header), sizeof region);
+	if (got == sizeof welcome && welcome.magic == HS_REGION_MAGIC && welcome.version == HS_REGION_VERSION && welcome.record)
+		return region;
+	if (region >= 0)
+		arch_syscall(SYS_close, region, 0, 0, 0, 0, 0);
+	return -1;
+}
+
+static bool connect_region(enum hs_origin origin)
+{
+	long fd = connect_to(true);
+	if (fd < 0)
+		fd = connect_to(false);
+	if (fd < 0)
+		return false;
+	long region = send_hello(fd, origin) ? receive_welcome(fd) : -1;
+	arch_syscall(SYS_close, fd, 0, 0, 0, 0, 0);
+	if (region < 0)
+		return false;
+	bool mapped = hs_region_map((int)region);
+	arch_syscall(SYS_close, region, 0, 0, 0, 0, 0);
+	return mapped;
+}
+
+static void begin(enum hs_origin origin)
+{
+	if (!socket_name[0] || (origin == HS_ORIGIN_FORK && !hs_process.follow_forks) || !connect_region(origin))
+		return;
+	struct hs_region_header *header = hs_process.header;
+	header->clock = hs_process.clock_is_tsc ? HS_CLOCK_TSC : HS_CLOCK_MONOTONIC;
+	header->origin = origin;
+	header->pid = (uint32_t)arch_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
+	header->start_stamp = hs_stamp_now();
+	header->node_count = 1;
+	hs_threads_begin();
+	hs_trie_begin();
+	hs_modules_begin();
+	store_release(&header->ready, 1);
+}
+
+void hs_process_begin(void)
+{
+	/* Whoever comes second waits: his event shall count. But not for himself (pthread_key_create may
+	 * allocate), nor for ever (a fork may have copied the flag of a thread that the child does not have). */
+	static uint32_t owner;
+	uint32_t nobody = 0, me = (uint32_t)arch_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
+	for (int turns = 0; !__atomic_compare_exchange_n(&owner, &nobody, me, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+	     turns++) {
+		if (nobody == me || turns == 10000)
+			return;
+		nobody = 0;
+		arch_syscall(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+	}
+	if (!hs_process.alive) {
+		read_settings();
+		uint32_t *alive = hs_pages(HS_PAGE_BYTES, true);
+		if (alive) {
+			begin(HS_ORIGIN_START);
+			*alive = 1;
+			store_release(&hs_process.alive, alive);
+		}
+	} else if (!*hs_process.alive) {
+		bool recorded = hs_process.header != NULL;
+		hs_region_forget();
+		hs_process.stopped = HS_STOP_NONE;
+		hs_process.generation++;
+		if (recorded)
+			begin(HS_ORIGIN_FORK);
+		*hs_process.alive = 1;
+	}
+	store_release(&owner, 0);
+}
+
+/* Programs that allocate nothing before main still want their library list and their start. */
+__attribute__((constructor)) static void load(void)
+{
+	hs_real_begin();
+	if (!hs_process.alive)
+		hs_process_begin();
+}

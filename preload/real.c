@@ -1,0 +1,99 @@
+/* The next allocator behind our hooks (glibc's, or a preloaded or linked jemalloc, tcmalloc, mimalloc), and a
+ * small arena for the calls that come while it is being looked up: dlsym may call calloc. */
+#include "shim.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+struct real_allocator hs_real;
+
+enum { ARENA_BYTES = 16384 };
+static _Alignas(64) char arena[ARENA_BYTES];
+static _Atomic(size_t) arena_used;
+
+void *hs_arena_allocate(size_t alignment, size_t bytes)
+{
+	/* Each block is preceded by its size, for realloc. */
+	if (alignment < 16)
+		alignment = 16;
+	if (bytes > ARENA_BYTES || alignment > ARENA_BYTES)
+		return NULL;
+	size_t used = arena_used, start;
+	do {
+		start = (used + sizeof(size_t) + alignment - 1) & ~(alignment - 1);
+		if (start + bytes > ARENA_BYTES)
+			return NULL;
+	} while (!atomic_compare_exchange_weak(&arena_used, &used, start + bytes));
+	memcpy(arena + start - sizeof(size_t), &bytes, sizeof bytes);
+	return arena + start;
+}
+
+bool hs_arena_owns(const void *block)
+{
+	return (uintptr_t)block - (uintptr_t)arena < ARENA_BYTES;
+}
+
+size_t hs_arena_bytes(const void *block)
+{
+	size_t bytes;
+	memcpy(&bytes, (const char *)block - sizeof bytes, sizeof bytes);
+	return bytes;
+}
+
+static void *next(const char *name)
+{
+	return dlsym(RTLD_NEXT, name);
+}
+
+/* free_sized and friends may be missing behind us: then plain free serves. */
+static void free_sized_by_free(void *block, size_t bytes)
+{
+	(void)bytes;
+	hs_real.free(block);
+}
+
+static void free_aligned_sized_by_free(void *block, size_t alignment, size_t bytes)
+{
+	(void)alignment, (void)bytes;
+	hs_real.free(block);
+}
+
+/* Where memalign is missing, aligned_alloc does it, and the other way round. */
+static void *absent_aligned(size_t alignment, size_t bytes)
+{
+	void *block = NULL;
+	return hs_real.posix_memalign(&block, alignment, bytes) == 0 ? block : NULL;
+}
+
+bool hs_real_begin(void)
+{
+	static _Atomic(int) state; /* 0 new, 1 under way, 2 done */
+	if (state == 2)
+		return true;
+	int expected = 0;
+	if (!atomic_compare_exchange_strong(&state, &expected, 1))
+		return expected == 2;
+	hs_real.malloc = next("malloc");
+	hs_real.free = next("free");
+	hs_real.calloc = next("calloc");
+	hs_real.realloc = next("realloc");
+	hs_real.reallocarray = next("reallocarray");
+	hs_real.posix_memalign = next("posix_memalign");
+	hs_real.aligned_alloc = next("aligned_alloc");
+	hs_real.memalign = next("memalign");
+	hs_real.valloc = next("valloc");
+	hs_real.pvalloc = next("pvalloc");
+	hs_real.free_sized = next("free_sized");
+	hs_real.free_aligned_sized = next("free_aligned_sized");
+	dlerror(); /* a failed look-up of ours must not be what the program's dlerror() tells */
+	if (!hs_real.aligned_alloc)
+		hs_real.aligned_alloc = absent_aligned;
+	if (!hs_real.memalign)
+		hs_real.memalign = absent_aligned;
+	if (!hs_real.free_sized)
+		hs_real.free_sized = free_sized_by_free;
+	if (!hs_real.free_aligned_sized)
+		hs_real.free_aligned_sized = free_aligned_sized_by_free;
+	state = 2;
+	return true;
+}

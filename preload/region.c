@@ -1,0 +1,227 @@
+/* The shared region, seen from the target: maps its areas as they grow, hands chunks to threads, waits for the
+ * collector when too many are full. */
+#include "shim.h"
+
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <time.h>
+
+void *hs_pages(size_t bytes, bool wipe)
+{
+	long pages = arch_syscall(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (pages < 0 && pages > -4096)
+		return NULL;
+	if (wipe && arch_syscall(SYS_madvise, pages, (long)bytes, MADV_WIPEONFORK, 0, 0, 0) != 0) {
+		hs_pages_free((void *)pages, bytes);
+		return NULL;
+	}
+	return (void *)pages;
+}
+
+void hs_pages_free(void *pages, size_t bytes)
+{
+	arch_syscall(SYS_munmap, (long)pages, (long)bytes, 0, 0, 0, 0);
+}
+
+static uint64_t extent_start(const struct area *area, int extent)
+{
+	return extent ? area->first << (extent - 1) : 0;
+}
+
+static uint64_t extent_bytes(const struct area *area, int extent)
+{
+	return extent ? area->first << (extent - 1) : area->first;
+}
+
+static int extent_of(const struct area *area, uint64_t offset)
+{
+	return offset < area->first ? 0 : 64 - __builtin_clzll(offset / area->first);
+}
+
+/* Duplicates the shared mapping from the page before the extent onwards, longer than it was: needs no
+ * descriptor, and whoever loses the race to publish takes his copy away again. */
+static char *map_extent(struct area *area, int extent)
+{
+	uint64_t bytes = extent_bytes(area, extent);
+	if (extent_start(area, extent) + bytes > area->most ||
+	    area->offset + extent_start(area, extent) + bytes > hs_process.header->file_bytes)
+		return NULL;
+	char *before = hs_area_at(area, extent_start(area, extent) - HS_PAGE_BYTES);
+	if (!before)
+		return NULL;
+	long place = arch_syscall(SYS_mremap, (long)before, 0, (long)(bytes + HS_PAGE_BYTES), MREMAP_MAYMOVE, 0, 0);
+	if (place < 0 && place > -4096)
+		return NULL;
+	char *expected = NULL, *mapped = (char *)place + HS_PAGE_BYTES;
+	if (!atomic_compare_exchange_strong(&area->extents[extent], &expected, mapped)) {
+		hs_pages_free((void *)place, bytes + HS_PAGE_BYTES);
+		return expected;
+	}
+	hs_pages_free((void *)place, HS_PAGE_BYTES);
+	return mapped;
+}
+
+void *hs_area_at(struct area *area, uint64_t offset)
+{
+	int extent = extent_of(area, offset);
+	if (extent >= HS_MAX_EXTENTS)
+		return NULL;
+	char *mapped = atomic_load_explicit(&area->extents[extent], memory_order_acquire);
+	if (unlikely(!mapped))
+		mapped = map_extent(area, extent);
+	return mapped ? mapped + (offset - extent_start(area, extent)) : NULL;
+}
+
+static void *map_file(int fd, uint64_t offset, uint64_t bytes)
+{
+	long place = arch_syscall(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (long)offset);
+	return place < 0 && place > -4096 ? NULL : (void *)place;
+}
+
+static bool begin_area(struct area *area, int fd, uint64_t offset, uint64_t first, uint64_t most)
+{
+	area->offset = offset;
+	area->first = first;
+	area->most = most;
+	area->extents[0] = map_file(fd, offset, first);
+	return area->extents[0] != NULL;
+}
+
+static void end_area(struct area *area)
+{
+	for (int i = 0; i < HS_MAX_EXTENTS; i++) {
+		if (area->extents[i])
+			hs_pages_free(area->extents[i], extent_bytes(area, i));
+		area->extents[i] = NULL;
+	}
+}
+
+void hs_region_forget(void)
+{
+	if (!hs_process.header)
+		return;
+	end_area(&hs_process.modules);
+	end_area(&hs_process.nodes);
+	end_area(&hs_process.chunks);
+	struct hs_region_header *header = hs_process.header;
+	hs_process.header = NULL;
+	hs_pages_free(header, HS_HEADER_BYTES);
+}
+
+bool hs_region_map(int fd)
+{
+	struct hs_region_header *header = map_file(fd, HS_HEADER_OFFSET, HS_HEADER_BYTES);
+	if (!header)
+		return false;
+	hs_process.header = header;
+	if (header->magic == HS_REGION_MAGIC && header->version == HS_REGION_VERSION &&
+	    begin_area(&hs_process.modules, fd, HS_MODULES_OFFSET, HS_MODULES_FIRST, HS_MODULES_MOST) &&
+	    begin_area(&hs_process.nodes, fd, HS_NODES_OFFSET, HS_NODES_FIRST, HS_NODES_MOST) &&
+	    begin_area(&hs_process.chunks, fd, HS_CHUNKS_OFFSET, HS_CHUNKS_FIRST, HS_CHUNKS_MOST))
+		return true;
+	hs_region_forget();
+	return false;
+}
+
+/* ---- chunks ------------------------------------------------------------------------------------------ */
+
+/* A free chunk's index, now ours; or the number of full ones, with *found false. */
+static uint32_t take_free(bool *found)
+{
+	struct hs_region_header *header = hs_process.header;
+	uint32_t count = load_acquire(&header->chunk_count), full = 0;
+	for (uint32_t i = 0; i < count && i < HS_MAX_CHUNKS; i++) {
+		uint8_t state = load_relaxed(&header->chunk_state[i]);
+		if (state == HS_CHUNK_FREE &&
+		    __atomic_compare_exchange_n(&header->chunk_state[i], &state, HS_CHUNK_OWNED, false,
+						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+			*found = true;
+			return i;
+		}
+		full += state == HS_CHUNK_FULL;
+	}
+	*found = false;
+	return full;
+}
+
+/* Doubles the mapped chunks. */
+static bool more_chunks(void)
+{
+	struct hs_region_header *header = hs_process.header;
+	uint32_t count = load_acquire(&header->chunk_count);
+	uint32_t more = count ? count * 2 : (uint32_t)(HS_CHUNKS_FIRST / HS_CHUNK_BYTES);
+	if (more > HS_MAX_CHUNKS || !hs_area_at(&hs_process.chunks, (uint64_t)(more - 1) * HS_CHUNK_BYTES))
+		return false;
+	__atomic_compare_exchange_n(&header->chunk_count, &count, more, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+	return true;
+}
+
+/* One wait of at most 50 ms. false: the collector has not moved for long and is taken for dead. */
+static bool wait_for_collector(uint32_t *last_beat, unsigned *silent)
+{
+	struct hs_region_header *header = hs_process.header;
+	struct timespec time_out = {.tv_nsec = 50 * 1000 * 1000};
+	uint32_t drained = load_acquire(&header->drained);
+	__atomic_add_fetch(&header->waiters, 1, __ATOMIC_SEQ_CST);
+	arch_syscall(SYS_futex, (long)&header->drained, FUTEX_WAIT, drained, (long)&time_out, 0, 0);
+	__atomic_sub_fetch(&header->waiters, 1, __ATOMIC_SEQ_CST);
+	uint32_t beat = load_relaxed(&header->heartbeat);
+	*silent = beat == *last_beat && load_acquire(&header->drained) == drained ? *silent + 1 : 0;
+	*last_beat = beat;
+	/* ESRCH alone proves nothing: the target may live in another pid namespace. */
+	bool gone = *silent > 10 && arch_syscall(SYS_kill, header->collector_pid, 0, 0, 0, 0, 0) == -3;
+	return !gone && *silent < 100;
+}
+
+/* The event has no place. The next one of this thread takes the slow path, and ends there. */
+static bool lose_event(void)
+{
+	__atomic_add_fetch(&hs_process.header->lost_events, 1, __ATOMIC_RELAXED);
+	hs_thread = NULL;
+	return false;
+}
+
+bool hs_chunk_next(struct thread *thread)
+{
+	struct hs_region_header *header = hs_process.header;
+	if (!hs_recording())
+		return lose_event();
+	uint32_t index, beat = load_relaxed(&header->heartbeat);
+	unsigned silent = 0;
+	bool waited = false;
+	for (;;) {
+		bool found;
+		index = take_free(&found);
+		if (found)
+			break;
+		if (index < header->backlog_chunks && more_chunks())
+			continue;
+		if (!waited)
+			__atomic_add_fetch(&header->waits, 1, __ATOMIC_RELAXED);
+		waited = true;
+		if (!wait_for_collector(&beat, &silent))
+			hs_process_stop(HS_STOP_COLLECTOR_GONE);
+		if (!hs_recording())
+			return lose_event();
+	}
+	struct hs_chunk_header *chunk = hs_area_at(&hs_process.chunks, (uint64_t)index * HS_CHUNK_BYTES);
+	if (!chunk)
+		return lose_event();
+	chunk->stream = thread->stream;
+	chunk->sequence = thread->sequence++;
+	chunk->thread = thread->serial;
+	chunk->tid = thread->tid;
+	/* Within an event the thread's stamp may be older than now: the delta starts at the one before. */
+	chunk->base_stamp = thread->chunk ? thread->last_stamp : hs_stamp_now();
+	store_release(&chunk->busy, 1);
+	if (thread->chunk) {
+		store_release(&thread->chunk->busy, 0);
+		store_release(&header->chunk_state[thread->chunk_index], HS_CHUNK_FULL);
+	}
+	thread->last_stamp = chunk->base_stamp;
+	thread->chunk_index = index;
+	thread->at = (uint64_t *)(chunk + 1);
+	thread->end = (uint64_t *)((char *)chunk + HS_CHUNK_BYTES - HS_MOST_RECORD_BYTES);
+	thread->chunk = chunk;
+	return true;
+}

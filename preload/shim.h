@@ -1,0 +1,211 @@
+/* Internals of the shim, the library that runs inside other people's programs.
+ *
+ * Its law: no lock, no allocation, no system call on an event's path; no libc function that a program may replace or that sets errno;
+ * nothing exported but the hooks. Slow paths (first event of a thread, a new chunk, a new module, a fork) may use
+ * raw system calls. Every path may be interrupted by a signal whose handler allocates.
+ *
+ *   hooks.c      the interposed functions
+ *   real.c       the next allocator behind us, and the arena for calls that come before it is known
+ *   event.h      one event into the thread's chunk
+ *   thread.c     per-thread state: claimed at the first event, given back at thread exit
+ *   region.c     areas of the shared region, chunks, waiting for the collector
+ *   process.c    start, fork, the hand-shake
+ *   modules.c    loaded modules and their unloading
+ *   trie.c       (parent, place) -> node
+ *   unwind/      rules.c .eh_frame -> rule; walk.c the remembered stack; fallback.c frame pointers, libunwind */
+#ifndef HS_SHIM_H
+#define HS_SHIM_H
+
+#include "heapscope/region.h"
+
+#if defined(__x86_64__)
+#include "arch/x86_64.h"
+#else
+#error "heapscope records on x86-64 only so far"
+#endif
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+#define load_relaxed(p) __atomic_load_n((p), __ATOMIC_RELAXED)
+#define load_acquire(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
+#define store_relaxed(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
+#define store_release(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
+
+/* ---- process ----------------------------------------------------------------------------------------- */
+
+enum unwinder { UNWINDER_FAST, UNWINDER_LIBUNWIND, UNWINDER_FP };
+
+struct area {
+	uint64_t offset, first, most; /* in the region's file, see region.h */
+	_Atomic(char *) extents[HS_MAX_EXTENTS];
+};
+
+/* One a process image. */
+struct process {
+	struct hs_region_header *header; /* NULL: never was connected */
+	uint32_t stopped;                /* enum hs_stop: threads find out at their next chunk */
+	struct area modules, nodes, chunks;
+	uint32_t generation; /* grows when a module goes: remembered stacks are void then */
+	bool clock_is_tsc;
+	bool follow_forks;
+	enum unwinder unwinder;
+	uint64_t stack_end;                  /* of the initial thread */
+	uint64_t loader_start, loader_bytes; /* ld.so */
+	/* Zero in a fork child (MADV_WIPEONFORK), as all thread states are. */
+	uint32_t *alive;
+};
+extern struct process hs_process;
+
+/* Connects and maps the region if that has not happened in this process. Idempotent; may be called from
+ * anywhere, any number of times. */
+void hs_process_begin(void);
+void hs_process_stop(enum hs_stop reason);
+uint64_t hs_stamp_now(void);
+static inline bool hs_recording(void)
+{
+	return load_relaxed(&hs_process.header) != NULL && !load_relaxed(&hs_process.stopped);
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------ */
+
+/* Anonymous zero pages, wiped in a fork child if `wipe`; NULL if there are none. */
+void *hs_pages(size_t bytes, bool wipe);
+void hs_pages_free(void *pages, size_t bytes);
+
+/* ---- region ------------------------------------------------------------------------------------------ */
+
+/* The bytes at an offset of an area, which is mapped as far as needed; NULL if it cannot be. Items never
+ * straddle extents. */
+void *hs_area_at(struct area *area, uint64_t offset);
+bool hs_region_map(int fd);
+void hs_region_forget(void); /* in a fork child: unmaps the parent's region */
+
+struct thread;
+/* Gives the thread an empty chunk, handing over the one that it has. false: the event is lost. */
+bool hs_chunk_next(struct thread *thread);
+
+/* ---- threads ----------------------------------------------------------------------------------------- */
+
+/* One frame of a remembered stack: the state that a walk had there, and what the step outwards read. */
+struct frame {
+	uint64_t pc; /* return address; for a frame that a signal interrupted, pc + 1 */
+	uint64_t sp; /* stack pointer after the return into this frame */
+	uint64_t fp;
+	const uint64_t *fp_slot; /* word that the step outwards took the next fp from; NULL: fp unchanged */
+	uint32_t node;
+	uint16_t module;
+	uint16_t step_again; /* the step read more than *(next sp - 8) and *fp_slot */
+};
+
+/* The writer of one stream. Owned by one thread (or one signal handler) at a time. */
+struct thread {
+	struct hs_chunk_header *chunk; /* NULL in a fork child: begin anew */
+	uint64_t *at;                  /* next word to write */
+	uint64_t *end;                 /* a record may begin before this */
+	uint64_t last_stamp;
+	/* The remembered stack: frames[0] outermost .. frames[known - 1] innermost. The rest of the array is
+	 * room for the walk under way. */
+	struct frame *frames;
+	int64_t known;
+	int64_t capacity;
+	uint32_t generation;
+	uint32_t chunk_index;
+	uint32_t stream, sequence;
+	uint32_t serial, tid;
+	bool internal; /* our own code allocates (dlopen of libunwind): pass through */
+	struct thread *next_free;
+	struct thread *nested; /* for signal handlers that interrupt an event of this one */
+};
+
+extern __thread struct thread *hs_thread __attribute__((tls_model("initial-exec")));
+
+/* The slow half of hs_event_begin: claims a state, or a second one in a signal handler that interrupted an event.
+ * NULL: this event is not recorded. */
+struct thread *hs_thread_enter_slowly(void);
+void hs_threads_begin(void); /* once a process, also in a fork child */
+
+/* ---- modules, trie ----------------------------------------------------------------------------------- */
+
+struct dl_find_object;
+/* The id of the module that dl_find_object described; registers it if it is new. */
+uint32_t hs_module_of(const struct dl_find_object *found);
+/* ld.so freed something: end the life of modules that are gone. */
+void hs_modules_check(void);
+void hs_modules_begin(void); /* in a fork child: tells the new region all modules, under the same ids */
+
+/* The node of a stack one frame longer. Never fails: without memory it is the parent. */
+uint32_t hs_trie_child(uint32_t parent, uint64_t place);
+void hs_trie_begin(void);
+
+/* ---- unwinding --------------------------------------------------------------------------------------- */
+
+/* A compiled unwind rule, 64 bits: kind 3, module 16, CFA offset 24 (signed), fp's slot 21 (signed, 8-byte units; 0: fp unchanged). */
+typedef uint64_t unwind_rule;
+enum rule_kind {
+	RULE_SP = 1,       /* CFA = sp + n; slot relative to the CFA */
+	RULE_FP = 2,       /* CFA = fp + n; slot relative to the CFA */
+	RULE_FP_DEREF = 3, /* CFA = *(fp + n), realigned stack; fp is restored from *fp */
+	RULE_END = 4,      /* the outermost frame */
+	RULE_SIGNAL = 5,   /* sigreturn trampoline */
+	RULE_NONE = 6,     /* no rule that we can express */
+};
+#define RULE_KIND(r) ((enum rule_kind)((r) & 7))
+#define RULE_MODULE(r) ((uint16_t)((r) >> 3))
+#define RULE_CFA(r) ((int64_t)((r) << 21) >> 40)
+#define RULE_SLOT(r) (((int64_t)(r) >> 43) * 8)
+#define RULE_MAKE(kind, module, cfa, slot) \
+	((uint64_t)(kind) | (uint64_t)(module) << 3 | ((uint64_t)(cfa) & 0xffffff) << 19 | (uint64_t)((int64_t)(slot) / 8) << 43)
+
+unwind_rule hs_rule_of(uint64_t pc);
+void hs_rules_forget_module(uint32_t module);
+void hs_rules_begin(void);
+
+/* The most frames of a stack; callers further out are replaced by one HS_ADDRESS_CUT. */
+enum { HS_DEPTH_MOST = 16384 };
+
+/* The node of the stack that begins at a hook's caller. */
+uint32_t hs_walk(struct thread *thread, uint64_t pc, uint64_t sp, uint64_t fp);
+
+struct frame_state {
+	uint64_t pc, sp, fp;
+};
+/* Frame-pointer step out of code without unwind data. false: no plausible caller; *looked: words were read to find out. */
+bool hs_step_by_frame_pointer(const struct frame_state *from, struct frame_state *to, bool *looked);
+/* The frames outside the one with this state, nearest first, by libunwind; 0 if it is not to be had. */
+size_t hs_libunwind_frames(struct thread *thread, const struct frame_state *from, struct frame_state *frames, size_t most);
+
+#ifdef HS_ORACLE
+void hs_oracle_check(struct thread *thread);
+#endif
+
+/* ---- real allocator ---------------------------------------------------------------------------------- */
+
+struct real_allocator {
+	void *(*malloc)(size_t);
+	void (*free)(void *);
+	void *(*calloc)(size_t, size_t);
+	void *(*realloc)(void *, size_t);
+	void *(*reallocarray)(void *, size_t, size_t);
+	int (*posix_memalign)(void **, size_t, size_t);
+	void *(*aligned_alloc)(size_t, size_t);
+	void *(*memalign)(size_t, size_t);
+	void *(*valloc)(size_t);
+	void *(*pvalloc)(size_t);
+	void (*free_sized)(void *, size_t);
+	void (*free_aligned_sized)(void *, size_t, size_t);
+};
+extern struct real_allocator hs_real;
+
+/* Finds the next allocator; false while that look-up is under way (it may allocate): use the arena. */
+bool hs_real_begin(void);
+void *hs_arena_allocate(size_t alignment, size_t bytes); /* zeroed; NULL if full */
+bool hs_arena_owns(const void *block);
+size_t hs_arena_bytes(const void *block);
+
+#endif

@@ -1,0 +1,151 @@
+/* Per-thread state: claimed at a thread's first event, given back when the thread ends. Never malloced. A state that nobody gave
+ * back (a thread that left by a raw exit system call) is lost to us; the collector sees that the thread is
+ * gone and takes its chunk. */
+#include "shim.h"
+
+#include <pthread.h>
+
+enum { FRAMES_AT_FIRST = 1024, STATES_A_PAGE = HS_PAGE_BYTES / sizeof(struct thread) };
+
+__thread struct thread *hs_thread;
+static __thread uint32_t thread_serial;
+
+static _Atomic(struct thread *) free_states;
+static pthread_key_t exit_key;
+static bool exit_key_made;
+
+static void push_free(struct thread *first, struct thread *last)
+{
+	struct thread *head = free_states;
+	do
+		last->next_free = head;
+	while (!atomic_compare_exchange_weak(&free_states, &head, first));
+}
+
+/* Takes the whole list and puts back all but one: a plain pop would suffer from ABA. */
+static struct thread *pop_free(void)
+{
+	struct thread *list = atomic_exchange(&free_states, NULL);
+	if (list && list->next_free) {
+		struct thread *last = list->next_free;
+		while (last->next_free)
+			last = last->next_free;
+		push_free(list->next_free, last);
+	}
+	return list;
+}
+
+static struct thread *new_states(void)
+{
+	struct thread *states = hs_pages(HS_PAGE_BYTES, true);
+	if (!states)
+		return NULL;
+	for (size_t i = 1; i + 1 < STATES_A_PAGE; i++)
+		states[i].next_free = &states[i + 1];
+	push_free(&states[1], &states[STATES_A_PAGE - 1]);
+	return states;
+}
+
+static struct thread *claim(void)
+{
+	struct thread *thread = pop_free();
+	if (!thread)
+		thread = new_states();
+	if (!thread)
+		return NULL;
+	struct hs_region_header *header = hs_process.header;
+	if (!thread->frames) {
+		thread->frames = hs_pages(FRAMES_AT_FIRST * sizeof(struct frame), false);
+		thread->capacity = thread->frames ? FRAMES_AT_FIRST : 0;
+	}
+	if (!thread_serial)
+		thread_serial = __atomic_add_fetch(&header->thread_count, 1, __ATOMIC_RELAXED);
+	thread->nested = NULL;
+	thread->known = 0;
+	thread->internal = false;
+	thread->serial = thread_serial;
+	thread->tid = (uint32_t)arch_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
+	thread->stream = __atomic_add_fetch(&header->stream_count, 1, __ATOMIC_RELAXED);
+	thread->sequence = 0;
+	thread->chunk = NULL;
+	if (!thread->frames || !hs_chunk_next(thread)) {
+		push_free(thread, thread);
+		return NULL;
+	}
+	store_release(&thread->chunk->busy, 0);
+	return thread;
+}
+
+static void give_back(struct thread *thread)
+{
+	if (thread->nested)
+		give_back(thread->nested);
+	thread->nested = NULL;
+	if (thread->chunk)
+		store_release(&hs_process.header->chunk_state[thread->chunk_index], HS_CHUNK_FULL);
+	thread->chunk = NULL;
+	push_free(thread, thread);
+}
+
+/* Runs among the destructors of thread-specific data. Events of later destructors claim a state anew, which arms
+ * the key again for the next round. */
+static void thread_ends(void *value)
+{
+	struct thread *thread = value;
+	if (thread != hs_thread || !thread->chunk || thread->chunk->busy)
+		return;
+	hs_thread = NULL;
+	give_back(thread);
+}
+
+struct thread *hs_thread_enter_slowly(void)
+{
+	/* alive is zero before the first event of the process and in a fork child. */
+	if (unlikely(!hs_process.alive || !*hs_process.alive)) {
+		thread_serial = 0;
+		hs_thread = NULL;
+		hs_process_begin();
+	}
+	if (!hs_recording())
+		return NULL;
+	struct thread *thread = hs_thread;
+	if (!thread) {
+		thread = claim();
+		if (!thread)
+			return NULL;
+		if (hs_thread) {
+			/* a signal handler was faster */
+			give_back(thread);
+			thread = hs_thread;
+		} else {
+			hs_thread = thread;
+			if (exit_key_made) {
+				thread->internal = true;
+				store_relaxed(&thread->chunk->busy, 1);
+				pthread_setspecific(exit_key, thread);
+				store_release(&thread->chunk->busy, 0);
+				thread->internal = false;
+			}
+		}
+	}
+	/* A handler that interrupted an event (or the handler of such a one) writes a stream of its own. */
+	while (thread->chunk->busy) {
+		if (thread->internal)
+			return NULL;
+		if (!thread->nested)
+			thread->nested = claim();
+		thread = thread->nested;
+		if (!thread)
+			return NULL;
+	}
+	store_relaxed(&thread->chunk->busy, 1);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	return thread;
+}
+
+void hs_threads_begin(void)
+{
+	free_states = NULL; /* a fork child's copies are wiped and belong to nobody */
+	if (!exit_key_made)
+		exit_key_made = pthread_key_create(&exit_key, thread_ends) == 0;
+}

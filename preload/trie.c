@@ -1,0 +1,127 @@
+/* The trie of stacks: a lock-free, insert-only hash table from (parent, place) to node. The nodes themselves
+ * stand in the shared region, so a killed process has lost none.
+ *
+ * The table is open-addressing and doubles by being replaced. An insert that races with the replacement may be missing from the new
+ * table; then a second node for the same stack arises later. That is harmless: readers compare frames, not nodes. */
+#include "shim.h"
+
+struct entry {
+	uint64_t place; /* 0: empty; claimed by compare-and-swap */
+	uint64_t value; /* parent << 32 | node; 0 while the claimer has not stored it yet */
+};
+
+struct table {
+	uint64_t mask;
+	uint64_t used;
+	struct entry entries[];
+};
+
+enum { ENTRIES_AT_FIRST = 1 << 13 };
+static _Atomic(struct table *) current;
+
+static uint64_t table_bytes(uint64_t entries)
+{
+	return sizeof(struct table) + entries * sizeof(struct entry);
+}
+
+static struct table *new_table(uint64_t entries)
+{
+	struct table *table = hs_pages(table_bytes(entries), false);
+	if (table)
+		table->mask = entries - 1;
+	return table;
+}
+
+static inline uint64_t slot_of(uint32_t parent, uint64_t place)
+{
+	uint64_t mixed = (place ^ (uint64_t)parent * 0x9e3779b97f4a7c15ULL) * 0xd6e8feb86659fd93ULL;
+	return mixed ^ mixed >> 32;
+}
+
+void hs_trie_begin(void)
+{
+	struct table *old = current;
+	current = new_table(ENTRIES_AT_FIRST);
+	/* in a fork child nobody else can be reading it */
+	if (old)
+		hs_pages_free(old, table_bytes(old->mask + 1));
+}
+
+/* A copy of twice the size becomes the current table. Threads that still read the old one keep it valid: it
+ * is not unmapped. */
+static void grow(struct table *old)
+{
+	struct table *table = new_table((old->mask + 1) * 2);
+	if (!table)
+		return;
+	for (uint64_t i = 0; i <= old->mask; i++) {
+		uint64_t place = load_acquire(&old->entries[i].place), value = load_acquire(&old->entries[i].value);
+		if (!place || !value)
+			continue;
+		uint64_t slot = slot_of((uint32_t)(value >> 32), place) & table->mask;
+		while (table->entries[slot].place)
+			slot = (slot + 1) & table->mask;
+		table->entries[slot] = (struct entry){place, value};
+		table->used++;
+	}
+	if (!atomic_compare_exchange_strong(&current, &old, table))
+		hs_pages_free(table, table_bytes(table->mask + 1));
+}
+
+static uint32_t new_node(uint32_t parent, uint64_t place)
+{
+	struct hs_region_header *header = hs_process.header;
+	uint32_t node = __atomic_fetch_add(&header->node_count, 1, __ATOMIC_RELAXED);
+	struct hs_node_record *record =
+		node < HS_MAX_NODES ? hs_area_at(&hs_process.nodes, (uint64_t)node * HS_NODE_BYTES) : NULL;
+	if (!record)
+		return 0;
+	record->parent = parent;
+	store_release(&record->place, place);
+	return node;
+}
+
+/* No room for a node: the stack is cut to what is known, and counted. */
+static uint32_t give_up(uint32_t parent)
+{
+	__atomic_add_fetch(&hs_process.header->broken_stacks, 1, __ATOMIC_RELAXED);
+	return parent;
+}
+
+static uint32_t insert(struct table *table, uint64_t slot, uint32_t parent, uint64_t place)
+{
+	uint32_t node = new_node(parent, place);
+	if (!node)
+		return give_up(parent);
+	uint64_t value = (uint64_t)parent << 32 | node;
+	if (__atomic_add_fetch(&table->used, 1, __ATOMIC_RELAXED) > table->mask / 8 * 7)
+		return node; /* nearly full and no memory for a larger one: this node is not found again */
+	for (;; slot = (slot + 1) & table->mask) {
+		uint64_t empty = 0;
+		if (!load_relaxed(&table->entries[slot].place) &&
+		    __atomic_compare_exchange_n(&table->entries[slot].place, &empty, place, false, __ATOMIC_RELEASE,
+						__ATOMIC_RELAXED))
+			break;
+	}
+	store_release(&table->entries[slot].value, value);
+	if (load_relaxed(&table->used) > table->mask / 2)
+		grow(table);
+	return node;
+}
+
+uint32_t hs_trie_child(uint32_t parent, uint64_t place)
+{
+	struct table *table = atomic_load_explicit(&current, memory_order_acquire);
+	if (unlikely(!table))
+		return give_up(parent);
+	for (uint64_t slot = slot_of(parent, place) & table->mask;; slot = (slot + 1) & table->mask) {
+		uint64_t found = load_acquire(&table->entries[slot].place);
+		if (found == place) {
+			uint64_t value = load_acquire(&table->entries[slot].value);
+			if (likely(value >> 32 == parent && value))
+				return (uint32_t)value;
+		} else if (!found) {
+			return insert(table, slot, parent, place);
+		}
+	}
+}

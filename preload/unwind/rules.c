@@ -1,0 +1,148 @@
+/* Rules: what to do at a return address, compiled once from .eh_frame into 64 bits and kept in one table for
+ * all threads. The table is a cache: an entry that a race loses is compiled again. */
+#include "../shim.h"
+#include "cfi.h"
+
+#include <dlfcn.h>
+
+struct entry {
+	uint64_t pc; /* 0 empty, 1 forgotten; stored after the rule, with release */
+	unwind_rule rule;
+};
+
+struct table {
+	uint64_t mask;
+	uint64_t used;
+	struct entry entries[];
+};
+
+enum { ENTRIES_AT_FIRST = 1 << 12, FORGOTTEN = 1 };
+static _Atomic(struct table *) current;
+
+static uint64_t table_bytes(uint64_t entries)
+{
+	return sizeof(struct table) + entries * sizeof(struct entry);
+}
+
+static inline uint64_t slot_of(uint64_t pc)
+{
+	return pc * 0x9e3779b97f4a7c15ULL >> 32;
+}
+
+/* A slot is reserved (as forgotten) before its rule is written, and gets its pc last: no reader sees a mixed
+ * pair. */
+static void put(struct table *table, uint64_t pc, unwind_rule value)
+{
+	for (uint64_t slot = slot_of(pc) & table->mask;; slot = (slot + 1) & table->mask) {
+		uint64_t empty = 0;
+		if (load_relaxed(&table->entries[slot].pc) == pc)
+			return;
+		if (!__atomic_compare_exchange_n(&table->entries[slot].pc, &empty, FORGOTTEN, false, __ATOMIC_RELAXED,
+						 __ATOMIC_RELAXED))
+			continue;
+		table->entries[slot].rule = value;
+		store_release(&table->entries[slot].pc, pc);
+		return;
+	}
+}
+
+static struct table *new_table(const struct table *old)
+{
+	uint64_t entries = old ? (old->mask + 1) * 2 : ENTRIES_AT_FIRST;
+	struct table *table = hs_pages(table_bytes(entries), false);
+	if (!table)
+		return NULL;
+	table->mask = entries - 1;
+	for (uint64_t i = 0; old && i <= old->mask; i++) {
+		uint64_t pc = load_acquire(&old->entries[i].pc);
+		if (pc <= FORGOTTEN)
+			continue;
+		put(table, pc, old->entries[i].rule);
+		table->used++;
+	}
+	return table;
+}
+
+static void insert(uint64_t pc, unwind_rule value)
+{
+	struct table *table = current;
+	if (!table || load_relaxed(&table->used) > table->mask / 2) {
+		struct table *larger = new_table(table);
+		if (larger && !atomic_compare_exchange_strong(&current, &table, larger))
+			hs_pages_free(larger, table_bytes(larger->mask + 1));
+		else if (larger)
+			table = larger; /* the old one stays mapped: others may be reading it */
+	}
+	if (!table || __atomic_add_fetch(&table->used, 1, __ATOMIC_RELAXED) > table->mask / 8 * 7)
+		return;
+	put(table, pc, value);
+}
+
+void hs_rules_forget_module(uint32_t module)
+{
+	struct table *table = current;
+	for (uint64_t i = 0; table && i <= table->mask; i++) {
+		uint64_t pc = load_acquire(&table->entries[i].pc);
+		if (pc > FORGOTTEN && RULE_MODULE(table->entries[i].rule) == module)
+			store_release(&table->entries[i].pc, FORGOTTEN);
+	}
+}
+
+static bool fits(int64_t value, unsigned bits)
+{
+	return value >= -(1LL << (bits - 1)) && value < 1LL << (bits - 1);
+}
+
+static unwind_rule from_row(const struct cfi_row *row, uint32_t module)
+{
+	unwind_rule none = RULE_MAKE(RULE_NONE, module, 0, 0);
+	if (row->signal_frame)
+		return RULE_MAKE(RULE_SIGNAL, module, 0, 0);
+	if (row->return_address.where == CFI_UNDEFINED)
+		return RULE_MAKE(RULE_END, module, 0, 0);
+	if (row->return_address.where != CFI_AT_CFA || row->return_address.offset != -8 || !fits(row->cfa_offset, 24))
+		return none;
+	int64_t slot = row->fp.where == CFI_AT_CFA ? row->fp.offset : 0;
+	if (slot % 8 || !fits(slot / 8, 21))
+		return none;
+	if (row->cfa == CFI_CFA_FP_DEREF && row->fp.where == CFI_AT_FP && row->fp.offset == 0)
+		return RULE_MAKE(RULE_FP_DEREF, module, row->cfa_offset, 0);
+	/* An undefined frame pointer is garbage that nobody outside may use: as good as kept. */
+	if (row->cfa != CFI_CFA_REGISTER || row->fp.where == CFI_AT_FP || row->fp.where == CFI_OTHER)
+		return none;
+	if (row->cfa_register == ARCH_DWARF_SP)
+		return RULE_MAKE(RULE_SP, module, row->cfa_offset, slot);
+	if (row->cfa_register == ARCH_DWARF_FP)
+		return RULE_MAKE(RULE_FP, module, row->cfa_offset, slot);
+	return none;
+}
+
+static unwind_rule compile(uint64_t pc)
+{
+	struct dl_find_object found;
+	if (_dl_find_object((void *)(pc - 1), &found) != 0)
+		return RULE_MAKE(RULE_NONE, HS_MODULE_NONE, 0, 0);
+	uint32_t module = hs_module_of(&found);
+	struct cfi_row row;
+	if (hs_process.unwinder != UNWINDER_FAST || !found.dlfo_eh_frame || !hs_cfi_row(found.dlfo_eh_frame, pc - 1, &row))
+		return RULE_MAKE(RULE_NONE, module, 0, 0);
+	return from_row(&row, module);
+}
+
+unwind_rule hs_rule_of(uint64_t pc)
+{
+	struct table *table = atomic_load_explicit(&current, memory_order_acquire);
+	if (likely(table))
+		for (uint64_t slot = slot_of(pc) & table->mask;; slot = (slot + 1) & table->mask) {
+			uint64_t found = load_acquire(&table->entries[slot].pc);
+			if (likely(found == pc))
+				return table->entries[slot].rule;
+			if (!found)
+				break;
+		}
+	unwind_rule compiled = compile(pc);
+	/* Code outside all modules comes and goes unseen: never remembered. */
+	if (RULE_MODULE(compiled) != HS_MODULE_NONE)
+		insert(pc, compiled);
+	return compiled;
+}
