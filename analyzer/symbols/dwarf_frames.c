@@ -93,7 +93,9 @@ static void name_function(struct hs_units *units, struct hs_unit *unit, struct h
 			linkage_name = string_attribute(&die, DW_AT_MIPS_linkage_name);
 		if (linkage_name) {
 			function->has_linkage_name = true;
-			function->name = hs_names_readable(names, linkage_name);
+			if (!name)
+				name = string_attribute(&die, DW_AT_name);
+			function->name = hs_names_with_rust_arguments(names, linkage_name, name);
 			return;
 		}
 		if (!name)

@@ -5,6 +5,7 @@
 #include "symbols/symbols.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,5 +95,32 @@ uint32_t hs_names_readable(struct hs_names *names, const char *symbol)
 	names->readable_of_raw = hs_grow(names->readable_of_raw, raw, &names->readable_capacity,
 					 sizeof *names->readable_of_raw);
 	names->readable_of_raw[raw] = readable;
+	return readable;
+}
+
+/* _ZN...17h, sixteen hexadecimal digits, E. */
+static bool is_legacy_rust(const char *symbol)
+{
+	enum { HASH = 3 + 16 + 1 };
+	size_t length = hs_symbol_name_length(symbol);
+	if (strncmp(symbol, "_ZN", 3) != 0 || length < HASH + 3 || symbol[length - 1] != 'E')
+		return false;
+	const char *hash = symbol + length - HASH;
+	return strncmp(hash, "17h", 3) == 0 && strspn(hash + 3, "0123456789abcdef") == 16;
+}
+
+uint32_t hs_names_with_rust_arguments(struct hs_names *names, const char *symbol, const char *plain)
+{
+	uint32_t readable = hs_names_readable(names, symbol);
+	const char *arguments = plain && plain[0] != '<' && plain[0] != '{' ? strchr(plain, '<') : NULL;
+	const char *path = names->texts.items[readable];
+	if (!arguments || plain[strlen(plain) - 1] != '>' || !*path || path[strlen(path) - 1] == '>' ||
+	    !is_legacy_rust(symbol))
+		return readable;
+	char *text = NULL;
+	if (asprintf(&text, "%s::%.*s", path, LONGEST_NAME, arguments) < 0)
+		return readable;
+	readable = hs_names_plain(names, text);
+	free(text);
 	return readable;
 }

@@ -18,6 +18,11 @@ void hs_names_free(struct hs_names *names);
  */
 uint32_t hs_names_readable(struct hs_names *names, const char *symbol);
 
+/* The same, with the type arguments of a Rust function: a legacy Rust symbol names them only by a hash, but
+ * DW_AT_name
+ * (`plain`, may be NULL) has them: leak_vec<u64>. Written as in v0: krate::leak_vec::<u64>. */
+uint32_t hs_names_with_rust_arguments(struct hs_names *names, const char *symbol, const char *plain);
+
 /* A name that came from outside as it is, cut at a length that a report can bear. */
 uint32_t hs_names_plain(struct hs_names *names, const char *text);
 
