@@ -38,6 +38,14 @@ static int take_string(struct hs_payload *payload, struct hs_strings *strings, u
 	return 0;
 }
 
+/* All items are read: nothing may follow. */
+static int finished(const struct hs_payload *payload, struct hs_error *error)
+{
+	if (payload->at != payload->end)
+		return hs_fail(error, "%zu bytes follow its last item", (size_t)(payload->end - payload->at));
+	return 0;
+}
+
 static int too_short(struct hs_error *error)
 {
 	return hs_fail(error, "it ends too early, or a number or string in it is too long");
@@ -92,7 +100,7 @@ int hs_load_modules(struct hs_loader *loader, struct hs_payload payload, uint32_
 			return hs_fail(error, "a record has the unknown type %" PRIu64, what);
 		}
 	}
-	return 0;
+	return finished(&payload, error);
 }
 
 int hs_load_threads(struct hs_loader *loader, struct hs_payload payload, uint32_t items,
@@ -117,7 +125,7 @@ int hs_load_threads(struct hs_loader *loader, struct hs_payload payload, uint32_
 		}
 		profile->threads[id] = (struct hs_thread){(uint32_t)tid, name};
 	}
-	return 0;
+	return finished(&payload, error);
 }
 
 int hs_load_samples(struct hs_loader *loader, struct hs_payload payload, uint32_t items,
@@ -138,7 +146,7 @@ int hs_load_samples(struct hs_loader *loader, struct hs_payload payload, uint32_
 					   sizeof *profile->samples);
 		profile->samples[profile->sample_count++] = (struct hs_sample){now, bytes};
 	}
-	return 0;
+	return finished(&payload, error);
 }
 
 /* ---- nodes ----------------------------------------------------------------------------------------------
@@ -171,7 +179,7 @@ int hs_load_nodes(struct hs_loader *loader, struct hs_payload payload, uint32_t 
 		loader->node_places[id] = (struct hs_pair){module, address};
 		profile->node_count++;
 	}
-	return 0;
+	return finished(&payload, error);
 }
 
 /* ---- symbols --------------------------------------------------------------------------------------------
@@ -233,7 +241,7 @@ int hs_load_symbols(struct hs_loader *loader, struct hs_payload payload, uint32_
 	for (uint32_t i = 0; result == 0 && i < items; i++)
 		result = take_symbol(loader, &payload, &address, strings, count);
 	free(strings);
-	return result == 0 ? 0 : too_short(error);
+	return result == 0 ? finished(&payload, error) : too_short(error);
 }
 
 /* ---- frames ---------------------------------------------------------------------------------------------

@@ -1,0 +1,452 @@
+/* Counts of small recordings, worked out by hand, and of random ones, worked out by a slow replay of our own.
+ */
+#include "check.h"
+#include "profile/profile.h"
+#include "writer.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+/* Two modules' worth of nodes that are roots: 1, 2, 3... */
+static void start(struct writer *writer, uint32_t nodes)
+{
+	writer_start(writer);
+	write_header(writer);
+	add_module(writer, "/home/me/prog", MAIN_PROGRAM);
+	write_modules(writer);
+	for (uint32_t i = 0; i < nodes; i++)
+		add_node(writer, 0, 0, 0x1000 + 16 * i);
+	write_nodes(writer);
+}
+
+struct outcome {
+	struct hs_profile *profile;
+	struct hs_replay replay;
+};
+
+/* Each node is a group of its own: groups[node]. */
+static struct outcome finish(struct writer *writer, const char *footer)
+{
+	struct outcome outcome = {0};
+	struct hs_error error = {""};
+	write_events(writer);
+	if (footer)
+		write_json(writer, FOOTER, footer);
+	const char *path = save(writer);
+	outcome.profile = hs_profile_load(path, &error);
+	CHECK_TEXT(error.text, "");
+	if (!outcome.profile)
+		exit(1);
+	uint32_t count = outcome.profile->node_count;
+	uint32_t *group = malloc(count * sizeof *group);
+	for (uint32_t i = 0; i < count; i++)
+		group[i] = i;
+	CHECK(hs_replay_run(outcome.profile, group, count, &outcome.replay, &error) == 0);
+	free(group);
+	unlink(path);
+	writer_free(writer);
+	return outcome;
+}
+
+static void end(struct outcome *outcome)
+{
+	hs_replay_free(&outcome->replay);
+	hs_profile_free(outcome->profile);
+}
+
+/* heap: 100, 0, 60, 100, 40, 90: the peak is the second 100. */
+static void test_equal_peaks(void)
+{
+	struct writer w;
+	start(&w, 2);
+	uint64_t first = event_alloc(&w, 1, 1, 1, 100);
+	event_free(&w, 1, 2, first);
+	uint64_t second = event_alloc(&w, 1, 3, 2, 60);
+	event_alloc(&w, 1, 4, 2, 40);
+	event_free(&w, 1, 5, second);
+	event_alloc(&w, 1, 6, 1, 50);
+	struct outcome o = finish(
+		&w, "{\"events\":6,\"allocations\":4,\"frees\":2,\"allocated_bytes\":250,\"peak_bytes\":100,"
+		    "\"live_bytes\":90,\"live_blocks\":2,\"temporary\":1,\"duration_us\":10,"
+		    "\"end\":{\"exit\":3},\"peak_rss_bytes\":4096,\"unknown_frees\":5,\"stopped\":null}");
+	const struct hs_counts *a = &o.replay.groups[1], *b = &o.replay.groups[2],
+			       *all = &o.replay.totals.counts;
+	CHECK(o.profile->facts.warning == NULL);
+	CHECK_NUMBER(o.profile->facts.end, HS_END_EXIT);
+	CHECK_NUMBER(o.profile->facts.end_value, 3);
+	CHECK_NUMBER(o.profile->facts.duration_us, 10);
+	CHECK_NUMBER(o.profile->facts.unknown_frees, 5);
+	CHECK(o.profile->facts.stopped == NULL);
+	CHECK_NUMBER(o.replay.totals.events, 6);
+	CHECK_NUMBER(o.replay.totals.frees, 2);
+	CHECK_NUMBER(o.replay.totals.peak_us, 4);
+	CHECK_NUMBER(all->peak_bytes, 100);
+	CHECK_NUMBER(all->peak_blocks, 2);
+	CHECK_NUMBER(all->allocated_bytes, 250);
+	CHECK_NUMBER(all->allocations, 4);
+	CHECK_NUMBER(all->live_bytes, 90);
+	CHECK_NUMBER(all->live_blocks, 2);
+	CHECK_NUMBER(all->temporary, 1);
+	CHECK_NUMBER(all->temporary_bytes, 100);
+	CHECK_NUMBER(all->lifetime_us, 1 + 2 + 6 + 4);
+	CHECK_NUMBER(a->peak_bytes, 0);
+	CHECK_NUMBER(a->peak_blocks, 0);
+	CHECK_NUMBER(a->max_bytes, 100);
+	CHECK_NUMBER(a->max_blocks, 1);
+	CHECK_NUMBER(a->live_bytes, 50);
+	CHECK_NUMBER(a->lifetime_us, 1 + 4);
+	CHECK_NUMBER(b->peak_bytes, 100);
+	CHECK_NUMBER(b->peak_blocks, 2);
+	CHECK_NUMBER(b->live_bytes, 40);
+	CHECK_NUMBER(b->live_blocks, 1);
+	CHECK_NUMBER(b->lifetime_us, 2 + 6);
+	CHECK(o.replay.node_used[1] && o.replay.node_used[2] && !o.replay.node_used[0]);
+
+	static const uint64_t heap[] = {0, 100, 100, 60, 100, 100, 90, 90, 90, 90, 90};
+	CHECK_NUMBER(o.replay.point_count, 11);
+	for (uint32_t i = 0; i < o.replay.point_count && i < 11; i++) {
+		CHECK_NUMBER(o.replay.timeline[i].time_us, i);
+		CHECK_NUMBER(o.replay.timeline[i].heap_bytes, heap[i]);
+	}
+	end(&o);
+}
+
+/* One block grows from 100 to 150, which moves it, then shrinks to 80 where it is: the heap never holds 250.
+ */
+static void test_realloc(void)
+{
+	struct writer w;
+	start(&w, 1);
+	uint64_t block = event_alloc(&w, 1, 1, 1, 100);
+	block = event_move(&w, 1, 2, block, 1, 150);
+	block = event_resize(&w, 1, 3, block, 1, 80);
+	event_free(&w, 1, 4, block);
+	struct outcome o = finish(&w, NULL);
+	const struct hs_counts *a = &o.replay.groups[1];
+	CHECK_NUMBER(a->allocations, 3);
+	CHECK_NUMBER(a->allocated_bytes, 330);
+	CHECK_NUMBER(a->peak_bytes, 150);
+	CHECK_NUMBER(a->peak_blocks, 1);
+	CHECK_NUMBER(a->max_bytes, 150);
+	CHECK_NUMBER(a->max_blocks, 1);
+	CHECK_NUMBER(a->live_blocks, 0);
+	CHECK_NUMBER(a->reallocations, 2);
+	CHECK_NUMBER(a->moved, 1);
+	CHECK_NUMBER(a->moved_bytes, 100);
+	CHECK_NUMBER(a->temporary, 1); /* the last life: freed at once */
+	CHECK_NUMBER(a->temporary_bytes, 80);
+	CHECK_NUMBER(a->lifetime_us, 3);
+	CHECK_NUMBER(o.replay.totals.frees, 1);
+	CHECK_NUMBER(o.replay.totals.peak_us, 2);
+	CHECK_NUMBER(o.replay.size_blocks[7], 2); /* 64..127: 100 and 80 */
+	CHECK_NUMBER(o.replay.size_bytes[7], 180);
+	CHECK_NUMBER(o.replay.size_blocks[8], 1); /* 128..255: 150 */
+	CHECK_NUMBER(o.replay.lifetime_blocks[1], 3);
+	CHECK_NUMBER(o.replay.lifetime_bytes_blocks[0], 3);
+	CHECK_NUMBER(o.profile->facts.end, HS_END_RUNNING);
+	CHECK_SAYS(o.profile->facts.warning, "after 4 events");
+	CHECK_SAYS(o.profile->facts.warning, "still running");
+	CHECK_NUMBER(o.profile->facts.duration_us, 4);
+	end(&o);
+}
+
+/* A block of site 1 becomes one of site 2: neither dips or peaks by both. */
+static void test_realloc_elsewhere(void)
+{
+	struct writer w;
+	start(&w, 2);
+	uint64_t block = event_alloc(&w, 1, 1, 1, 100);
+	event_alloc(&w, 1, 1, 2, 10);
+	event_move(&w, 1, 2, block, 2, 120);
+	struct outcome o = finish(&w, NULL);
+	CHECK_NUMBER(o.replay.totals.counts.peak_bytes, 130);
+	CHECK_NUMBER(o.replay.totals.counts.peak_blocks, 2);
+	CHECK_NUMBER(o.replay.groups[1].peak_bytes, 0);
+	CHECK_NUMBER(o.replay.groups[1].max_bytes, 100);
+	CHECK_NUMBER(o.replay.groups[1].moved_bytes, 0);
+	CHECK_NUMBER(o.replay.groups[2].peak_bytes, 130);
+	CHECK_NUMBER(o.replay.groups[2].peak_blocks, 2);
+	CHECK_NUMBER(o.replay.groups[2].max_bytes, 130);
+	CHECK_NUMBER(o.replay.groups[2].moved_bytes, 100);
+	CHECK_NUMBER(o.replay.groups[2].reallocations, 1);
+	end(&o);
+}
+
+/* At the peak of 700 the sites have what none of them has as its own maximum but the last:
+ * site 1: 300, later 100; site 2: 400, later 200; site 3: 400 at the peak. */
+static void test_mixed_peak(void)
+{
+	struct writer w;
+	start(&w, 3);
+	uint64_t a = event_alloc(&w, 1, 10, 1, 200), a2 = event_alloc(&w, 1, 11, 1, 100);
+	event_free(&w, 1, 12, a);
+	uint64_t b = event_alloc(&w, 1, 13, 2, 200), b2 = event_alloc(&w, 1, 14, 2, 200);
+	event_free(&w, 1, 15, b);
+	uint64_t c = event_alloc(&w, 1, 16, 3, 150), c2 = event_alloc(&w, 1, 17, 3, 250);
+	event_free(&w, 1, 18, c2);
+	event_free(&w, 1, 19, c);
+	event_free(&w, 1, 20, a2);
+	event_free(&w, 1, 21, b2);
+	struct outcome o = finish(&w, NULL);
+	CHECK_NUMBER(o.replay.totals.counts.peak_bytes, 700);
+	CHECK_NUMBER(o.replay.totals.counts.peak_blocks, 4);
+	CHECK_NUMBER(o.replay.totals.peak_us, 17);
+	static const uint64_t peak[] = {0, 100, 200, 400}, most[] = {0, 300, 400, 400},
+			      blocks[] = {0, 2, 2, 2};
+	for (int site = 1; site <= 3; site++) {
+		CHECK_NUMBER(o.replay.groups[site].peak_bytes, peak[site]);
+		CHECK_NUMBER(o.replay.groups[site].max_bytes, most[site]);
+		CHECK_NUMBER(o.replay.groups[site].max_blocks, blocks[site]);
+		CHECK_NUMBER(o.replay.groups[site].live_blocks, 0);
+	}
+	end(&o);
+}
+
+/* Whose thread has allocated since counts, not who frees. */
+static void test_temporary_across_threads(void)
+{
+	struct writer w;
+	start(&w, 3);
+	uint64_t block0 = event_alloc(&w, 1, 1, 1, 8);
+	uint64_t block1 = event_alloc(&w, 2, 2, 2, 16);
+	event_free(&w, 2, 3, block0); /* thread 1 has not allocated since: temporary */
+	uint64_t block2 = event_alloc(&w, 1, 4, 3, 32);
+	event_free(&w, 1, 5, block1); /* nor has thread 2 */
+	event_alloc(&w, 1, 6, 3, 64);
+	event_free(&w, 2, 7, block2); /* thread 1 has */
+	struct outcome o = finish(&w, NULL);
+	CHECK_NUMBER(o.replay.groups[1].temporary_bytes, 8);
+	CHECK_NUMBER(o.replay.groups[2].temporary_bytes, 16);
+	CHECK_NUMBER(o.replay.groups[3].temporary, 0);
+	CHECK_NUMBER(o.replay.totals.counts.temporary, 2);
+	end(&o);
+}
+
+/* Lifetimes 0, 5 and 1000 us; 0, 24 and 8 bytes allocated meanwhile; one block lives on to the end at 2000.
+ */
+static void test_lifetimes(void)
+{
+	struct writer w;
+	start(&w, 1);
+	event_free(&w, 1, 10, event_alloc(&w, 1, 10, 1, 100));
+	uint64_t five = event_alloc(&w, 1, 20, 1, 4);
+	uint64_t thousand = event_alloc(&w, 1, 20, 1, 16);
+	event_alloc(&w, 1, 24, 1, 8);
+	event_free(&w, 1, 25, five);
+	event_free(&w, 1, 1020, thousand);
+	struct outcome o = finish(
+		&w, "{\"events\":7,\"allocations\":4,\"frees\":3,\"allocated_bytes\":128,\"peak_bytes\":100,"
+		    "\"live_bytes\":8,\"live_blocks\":1,\"temporary\":1,\"duration_us\":2000,"
+		    "\"end\":{\"signal\":9}}");
+	CHECK(o.profile->facts.warning == NULL);
+	CHECK_NUMBER(o.profile->facts.end, HS_END_SIGNAL);
+	CHECK_NUMBER(o.profile->facts.end_value, 9);
+	CHECK_NUMBER(o.replay.groups[1].lifetime_us, 0 + 5 + 1000 + 1976);
+	CHECK_NUMBER(o.replay.lifetime_blocks[0], 1);
+	CHECK_NUMBER(o.replay.lifetime_blocks[3], 1);       /* 4..7 */
+	CHECK_NUMBER(o.replay.lifetime_blocks[10], 1);      /* 512..1023 */
+	CHECK_NUMBER(o.replay.lifetime_blocks[11], 1);      /* 1024..2047 */
+	CHECK_NUMBER(o.replay.lifetime_bytes_blocks[0], 2); /* the first and the last */
+	CHECK_NUMBER(o.replay.lifetime_bytes_blocks[5], 1); /* 16..31: 16 + 8 */
+	CHECK_NUMBER(o.replay.lifetime_bytes_blocks[4], 1); /* 8..15: 8 */
+	end(&o);
+}
+
+/* Blocks of 0 bytes are blocks. */
+static void test_nothing_requested(void)
+{
+	struct writer w;
+	start(&w, 1);
+	event_alloc(&w, 1, 1, 1, 0);
+	event_free(&w, 1, 3, event_alloc(&w, 1, 2, 1, 0));
+	struct outcome o = finish(&w, NULL);
+	CHECK_NUMBER(o.replay.groups[1].allocations, 2);
+	CHECK_NUMBER(o.replay.groups[1].live_blocks, 1);
+	CHECK_NUMBER(o.replay.groups[1].peak_blocks,
+		     2); /* the last moment at which a block began with the most */
+	CHECK_NUMBER(o.replay.size_blocks[0], 2);
+	end(&o);
+}
+
+/* 1 MiB at 5 s, freed at 7 s; the run takes 10 s: 10^7 us in steps of 4096 us. */
+static void test_timeline(void)
+{
+	struct writer w;
+	start(&w, 1);
+	uint64_t block = event_alloc(&w, 1, 5000000, 1, 1 << 20);
+	event_free(&w, 1, 7000000, block);
+	struct outcome o =
+		finish(&w, "{\"events\":2,\"allocations\":1,\"frees\":1,\"allocated_bytes\":1048576,"
+			   "\"peak_bytes\":1048576,\"live_bytes\":0,\"live_blocks\":0,\"temporary\":1,"
+			   "\"duration_us\":10000000,\"end\":{\"exit\":0}}");
+	CHECK(o.profile->facts.warning == NULL);
+	CHECK_NUMBER(o.replay.point_count, 10000000 / 4096 + 1);
+	for (uint32_t i = 0; i < o.replay.point_count; i++) {
+		uint64_t from = i * 4096ULL;
+		CHECK_NUMBER(o.replay.timeline[i].time_us, from);
+		CHECK_NUMBER(o.replay.timeline[i].heap_bytes,
+			     from + 4096 > 5000000 && from <= 7000000 ? 1048576 : 0);
+	}
+	end(&o);
+}
+
+static void test_footer_that_disagrees(void)
+{
+	struct writer w;
+	start(&w, 1);
+	event_alloc(&w, 1, 1, 1, 10);
+	struct outcome o = finish(
+		&w, "{\"events\":1,\"allocations\":1,\"frees\":0,\"allocated_bytes\":11,\"peak_bytes\":10,"
+		    "\"live_bytes\":10,\"live_blocks\":1,\"temporary\":0,\"duration_us\":2}");
+	CHECK_SAYS(o.profile->facts.warning, "10 allocated bytes where the recorder counted 11");
+	end(&o);
+}
+
+/* ---- random events against a slow replay ----------------------------------------------------------------
+ */
+
+enum { GROUPS = 6, SLOW_BLOCKS = 200000 };
+
+struct slow_block {
+	uint64_t size, born, born_bytes;
+	uint32_t node, thread;
+	int live;
+};
+
+static struct slow_block slow[SLOW_BLOCKS];
+static struct hs_counts expected[GROUPS];
+static uint64_t slow_heap, slow_peak, slow_peak_us;
+
+/* Adds up everything anew from the list of the last `window` blocks: slow, but sure. */
+static void slow_check_peak(uint64_t count, uint64_t now)
+{
+	if (slow_heap < slow_peak)
+		return;
+	slow_peak = slow_heap;
+	slow_peak_us = now;
+	for (int g = 0; g < GROUPS; g++)
+		expected[g].peak_bytes = expected[g].peak_blocks = 0;
+	for (uint64_t i = 0; i < count; i++) {
+		if (!slow[i].live)
+			continue;
+		expected[slow[i].node].peak_bytes += slow[i].size;
+		expected[slow[i].node].peak_blocks++;
+	}
+}
+
+static uint64_t random_state = 88172645463325252ULL;
+
+static uint64_t random_number(void) /* xorshift64 */
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return random_state;
+}
+
+static void slow_begin(uint64_t number, uint32_t node, uint64_t size, uint32_t thread, uint64_t now)
+{
+	slow[number] = (struct slow_block){size, now, 0, node, thread, 1};
+	expected[node].allocations++;
+	expected[node].allocated_bytes += size;
+	expected[node].live_bytes += size;
+	expected[node].live_blocks++;
+	if (expected[node].live_bytes >= expected[node].max_bytes) {
+		expected[node].max_bytes = expected[node].live_bytes;
+		expected[node].max_blocks = expected[node].live_blocks;
+	}
+	slow_heap += size;
+}
+
+static void slow_end(uint64_t number, uint64_t now)
+{
+	struct slow_block *block = &slow[number];
+	block->live = 0;
+	expected[block->node].lifetime_us += now - block->born;
+	expected[block->node].live_bytes -= block->size;
+	expected[block->node].live_blocks--;
+	slow_heap -= block->size;
+}
+
+/* 500,000 events of 4 threads; blocks of any age end, so that pages of all kinds come up: open, whole,
+ * packed, packed again, dead. */
+static void test_random_events(void)
+{
+	struct writer w;
+	static uint64_t live[4096];
+	uint32_t live_count = 0;
+	uint64_t now = 0, count = 0, frees = 0, latest[5];
+	memset(latest, 0xff, sizeof latest);
+	start(&w, GROUPS - 1);
+	while (count < SLOW_BLOCKS - 1) {
+		uint32_t thread = 1 + (uint32_t)(random_number() % 4),
+			 node = 1 + (uint32_t)(random_number() % (GROUPS - 1));
+		uint64_t what = random_number() % 100,
+			 size = random_number() % 3 ? random_number() % 4000 : 64;
+		now += random_number() % 4;
+		/* mostly young blocks, sometimes any */
+		uint32_t which = live_count ? (uint32_t)(random_number() % live_count) : 0;
+		if (live_count > 20 && what % 4)
+			which = live_count - 1 - (uint32_t)(random_number() % 20);
+		if (live_count == 0 || (what < 50 && live_count < 4096)) {
+			CHECK_NUMBER(event_alloc(&w, thread, now, node, size), count);
+			slow_begin(count, node, size, thread, now);
+			slow_check_peak(count + 1, now);
+			live[live_count++] = latest[thread] = count++;
+		} else if (what < 90) {
+			uint64_t number = live[which];
+			event_free(&w, thread, now, number);
+			if (latest[slow[number].thread] == number) {
+				expected[slow[number].node].temporary++;
+				expected[slow[number].node].temporary_bytes += slow[number].size;
+			}
+			slow_end(number, now);
+			memmove(&live[which], &live[which + 1], (--live_count - which) * sizeof *live);
+			frees++;
+		} else {
+			uint64_t number = live[which], old_size = slow[number].size;
+			if (what < 95)
+				event_move(&w, thread, now, number, node, size);
+			else
+				event_resize(&w, thread, now, number, node, size);
+			slow_end(number, now);
+			slow_begin(count, node, size, thread, now);
+			slow_check_peak(count + 1, now);
+			expected[node].reallocations++;
+			if (what < 95) {
+				expected[node].moved++;
+				expected[node].moved_bytes += old_size < size ? old_size : size;
+			}
+			live[which] = latest[thread] = count++;
+		}
+	}
+	for (uint64_t i = 0; i < count; i++)
+		if (slow[i].live)
+			expected[slow[i].node].lifetime_us += now - slow[i].born;
+	struct outcome o = finish(&w, NULL);
+	CHECK(o.profile->recording != NULL);
+	CHECK_NUMBER(o.replay.totals.counts.peak_bytes, slow_peak);
+	CHECK_NUMBER(o.replay.totals.peak_us, slow_peak_us);
+	CHECK_NUMBER(o.replay.totals.frees, frees);
+	CHECK_NUMBER(o.replay.totals.counts.live_bytes, slow_heap);
+	CHECK_NUMBER(o.replay.totals.counts.live_blocks, live_count);
+	for (int g = 1; g < GROUPS; g++)
+		CHECK(memcmp(&o.replay.groups[g], &expected[g], sizeof expected[g]) == 0);
+	CHECK(!strstr(o.profile->facts.warning, "damaged"));
+	end(&o);
+}
+
+int main(void)
+{
+	test_equal_peaks();
+	test_realloc();
+	test_realloc_elsewhere();
+	test_mixed_peak();
+	test_temporary_across_threads();
+	test_lifetimes();
+	test_nothing_requested();
+	test_timeline();
+	test_footer_that_disagrees();
+	test_random_events();
+	return check_failures();
+}

@@ -1,0 +1,77 @@
+/* Writes recordings as FORMAT.md describes them, independently of the program's own writer and reader:
+ * constants are the document's numbers, and zlib compresses. */
+#ifndef WRITER_H
+#define WRITER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	HEADER = 1,
+	MODULES = 2,
+	NODES = 3,
+	EVENTS = 4,
+	SAMPLES = 5,
+	SYMBOLS = 7,
+	THREADS = 8,
+	FOOTER = 9,
+};
+
+enum { MAIN_PROGRAM = 1, OWN_LIBRARY = 8 }; /* module flags */
+
+struct bytes {
+	uint8_t *data;
+	size_t count, capacity;
+};
+
+void put_byte(struct bytes *bytes, uint8_t value);
+void put_number(struct bytes *bytes, uint64_t value); /* varint */
+void put_signed(struct bytes *bytes, int64_t value);  /* zigzag */
+void put_text(struct bytes *bytes, const char *text);
+
+struct writer {
+	struct bytes file;
+	struct bytes modules, nodes, names, symbols, columns[6]; /* payloads in the making */
+	uint32_t module_items, node_items, name_items, symbol_items, event_items;
+	uint32_t module_count, node_count, node_capacity;
+	uint64_t node_address, symbol_address; /* previous ones of the payload */
+	uint32_t run_thread, run_length;
+	uint64_t time_us, allocations;
+	uint64_t payload_time_us, payload_allocations; /* before its first event */
+	uint32_t *successor;                           /* of each node */
+	uint64_t *last_size;
+	uint32_t previous_node[256]; /* of each thread */
+};
+
+void writer_start(struct writer *writer);
+void writer_free(struct writer *writer);
+/* Appends a member whose header says what the arguments say. */
+void write_member(struct writer *writer, uint8_t kind, const struct bytes *payload, uint32_t items);
+void write_json(struct writer *writer, uint8_t kind, const char *json);
+void write_header(struct writer *writer); /* of a plausible recording of ./prog --once */
+
+/* Each returns the new thing's number; the write_... below appends what has gathered as one member. */
+uint32_t add_module(struct writer *writer, const char *path, uint64_t flags);
+uint32_t add_node(struct writer *writer, uint32_t parent, int module, uint64_t address); /* module -1: none */
+uint32_t add_name(struct writer *writer, const char *text); /* for symbols; 1 is the first */
+/* A symbol record with `frames` frames, each: function, file, line, inlined. */
+void add_symbol(struct writer *writer, int module, uint64_t address, uint32_t frames,
+		const uint32_t (*frame)[4]);
+void write_modules(struct writer *writer);
+void write_nodes(struct writer *writer);
+void write_symbols(struct writer *writer);
+
+/* Events; blocks are named by the number of their allocation: 0, 1, 2... */
+uint64_t event_alloc(struct writer *writer, uint32_t thread, uint64_t time_us, uint32_t node, uint64_t size);
+void event_free(struct writer *writer, uint32_t thread, uint64_t time_us, uint64_t block);
+uint64_t event_move(struct writer *writer, uint32_t thread, uint64_t time_us, uint64_t block, uint32_t node,
+		    uint64_t size);
+uint64_t event_resize(struct writer *writer, uint32_t thread, uint64_t time_us, uint64_t block, uint32_t node,
+		      uint64_t size);
+void write_events(struct writer *writer);
+
+void save_bytes(const char *path, const void *data, size_t count);
+/* Saves the file under a name of the test's own in the current directory; returns the name. */
+const char *save(struct writer *writer);
+
+#endif
