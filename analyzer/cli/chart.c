@@ -23,6 +23,13 @@ static unsigned column_of(uint64_t time_us, uint64_t end_us, unsigned columns)
 	return column < columns ? (unsigned)column : columns - 1;
 }
 
+/* The last column that a span up to (not including) `until_us` reaches into. */
+static unsigned last_column_of(uint64_t until_us, uint64_t end_us, unsigned columns)
+{
+	unsigned __int128 upper = ((unsigned __int128)until_us * columns + end_us - 1) / end_us;
+	return upper == 0 ? 0 : upper > columns ? columns - 1 : (unsigned)upper - 1;
+}
+
 /* The largest heap in each column. A point holds until the next one. */
 static void heap_by_column(const struct hs_replay *replay, uint64_t end_us, uint64_t *heights,
 			   unsigned columns)
@@ -31,9 +38,8 @@ static void heap_by_column(const struct hs_replay *replay, uint64_t end_us, uint
 		const struct hs_point *point = &replay->timeline[i];
 		uint64_t until = i + 1 < replay->point_count ? point[1].time_us : end_us;
 		unsigned first = column_of(point->time_us, end_us, columns);
-		unsigned last =
-			column_of(until > point->time_us ? until - 1 : point->time_us, end_us, columns);
-		for (unsigned column = first; column <= last; column++) {
+		unsigned last = last_column_of(until, end_us, columns);
+		for (unsigned column = first; column <= last || column == first; column++) {
 			if (heights[column] < point->heap_bytes)
 				heights[column] = point->heap_bytes;
 		}
@@ -112,10 +118,9 @@ static void add_rss(struct hs_text *text, const struct hs_profile *profile, uint
 	for (uint32_t i = 0; i < profile->sample_count; i++) {
 		const struct hs_sample *sample = &profile->samples[i];
 		uint64_t until = i + 1 < profile->sample_count ? sample[1].time_us : end_us;
-		unsigned last =
-			column_of(until > sample->time_us ? until - 1 : sample->time_us, end_us, columns);
-		for (unsigned column = column_of(sample->time_us, end_us, columns); column <= last;
-		     column++) {
+		unsigned last = last_column_of(until, end_us, columns);
+		unsigned first = column_of(sample->time_us, end_us, columns);
+		for (unsigned column = first; column <= last || column == first; column++) {
 			if (heights[column] < sample->rss_bytes)
 				heights[column] = sample->rss_bytes;
 		}

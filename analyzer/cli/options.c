@@ -210,8 +210,18 @@ void hs_options_help(const struct hs_usage *usage)
 {
 	enum { INDENT = 26, COLUMNS = 80 };
 	struct hs_text text = {0};
-	hs_text_addf(&text, "usage: heapscope %s [options] %s\n\n%s\n\noptions:\n", usage->command,
-		     usage->operands, usage->help);
+	hs_text_addf(&text, "usage: heapscope %s [options] %s\n\n", usage->command, usage->operands);
+	for (const char *rest = usage->help; *rest;) {
+		const char *end = strstr(rest, "\n\n");
+		size_t length = end ? (size_t)(end - rest) : strlen(rest);
+		struct hs_text words = {0};
+		hs_text_add_bytes(&words, rest, length);
+		add_wrapped(&text, words.bytes, 0, COLUMNS);
+		hs_text_add(&text, "\n");
+		hs_text_free(&words);
+		rest += length + (end ? 2 : 0);
+	}
+	hs_text_add(&text, "options:\n");
 	for (const struct hs_option *option = usage->options; option->name; option++) {
 		struct hs_text left = {0};
 		if (option->letter)

@@ -195,7 +195,7 @@ static void add_headline(struct hs_text *text, const struct hs_report *report)
 	hs_text_free(&words);
 
 	if (counts->moved) {
-		hs_text_addf(&words, "copied by %s that moved their block",
+		hs_text_addf(&words, "copied by %s that had to move",
 			     hs_counted(counts->moved, "realloc").text);
 		add_fact(text, report, "moved", hs_size(counts->moved_bytes).text, words.bytes);
 		hs_text_free(&words);
