@@ -1,0 +1,57 @@
+"""`meson install` into a staging folder, with a prefix: the installed program works from there, and when moved."""
+
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from conftest import clean_environment
+
+
+@pytest.fixture(scope="module")
+def staged(tmp_path_factory, build):
+    """The installed tree: DESTDIR and a prefix that exists nowhere else."""
+    folder = tmp_path_factory.mktemp("install")
+    configured = folder / "build"
+    root = build_root(build)
+    for command in (["/usr/bin/meson", "setup", configured, root, "--prefix", "/opt/heapscope-test", "-Dtests=false"],
+                    ["/usr/bin/ninja", "-C", configured],
+                    ["/usr/bin/meson", "install", "-C", configured, "--no-rebuild", "--destdir", folder / "stage"]):
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+        assert done.returncode == 0, done.stdout + done.stderr
+    shutil.rmtree(configured)  # nothing may lean on the build tree
+    return folder / "stage" / "opt" / "heapscope-test"
+
+
+def build_root(build):
+    """The source tree that a build folder was configured for."""
+    with open(build / "meson-info" / "meson-info.json") as info:
+        return json.load(info)["directories"]["source"]
+
+
+def record(program, folder):
+    done = subprocess.run([program, "run", "/bin/ls", "/"], cwd=folder, env=clean_environment(), capture_output=True,
+                          text=True, timeout=120)
+    assert done.returncode == 0 and "heapscope: wrote ls.hs.gz" in done.stderr, done.stderr
+    done = subprocess.run([program, "print", "--json", "ls.hs.gz"], cwd=folder, env=clean_environment(),
+                          capture_output=True, text=True, timeout=120)
+    assert json.loads(done.stdout)["totals"]["allocations"] > 0
+
+
+def test_what_is_installed(staged):
+    files = sorted(os.fspath(path.relative_to(staged)) for path in staged.rglob("*") if path.is_file())
+    assert "bin/heapscope" in files
+    assert [path for path in files if path.endswith("heapscope/libheapscope.so")]
+    assert not [path for path in files if path.endswith(".a") or "server" in path]
+
+
+def test_installed_program_finds_its_library(staged, tmp_path):
+    record(staged / "bin" / "heapscope", tmp_path)
+
+
+def test_moved_tree_and_symbolic_link(staged, tmp_path):
+    shutil.copytree(staged, tmp_path / "moved")
+    (tmp_path / "link").symlink_to(tmp_path / "moved" / "bin" / "heapscope")
+    record(tmp_path / "link", tmp_path)
