@@ -38,6 +38,11 @@ REALLOCATED_ELSEWHERE = {"realloc_elsewhere.c", "strings.c"}
 # heaptrack does not see memalign: four calls of aligned.c, each freed at once.
 UNSEEN_BY_HEAPTRACK = {"aligned.c": 4}
 
+# Freed before their own thread allocates again, by hand. In peaks.c the last block of early and of middle, in recursion.c the
+# last leaf of the tree, in realloc_growth.c the buffer that has just doubled for the last time.
+TEMPORARY = {"temporary.c": 1500, "calloc_mix.c": 22, "aligned.c": 13, "peaks.c": 2, "recursion.c": 1, "realloc_growth.c": 1,
+             "realloc_elsewhere.c": 0, "zero.c": 0}
+
 # Functions below main and above the allocation, which the two sides may name or cut differently.
 ALLOCATION_FUNCTIONS = {"malloc", "calloc", "realloc", "memalign", "aligned_alloc", "posix_memalign", "valloc", "reallocarray"}
 
@@ -94,3 +99,27 @@ def test_heaptrack(target, record, print_json, tmp_path):
     assert replay.peak_bytes == theirs.peak_bytes
     assert replay.live_bytes == theirs.live_bytes
     assert len(replay.live) == theirs.live_blocks
+    # heaptrack's rule and ours are the same where nothing is reallocated and nothing else is freed in between.
+    ours = print_json(recorded)["totals"]
+    assert ours["temporary"] == TEMPORARY.get(source, ours["temporary"])
+    if source in ("temporary.c", "calloc_mix.c", "aligned.c", "zero.c"):
+        assert ours["temporary"] == theirs.temporary + unseen
+    assert (ours["allocations"], ours["peak_bytes"]) == (theirs.calls + unseen, theirs.peak_bytes)
+    assert (ours["live_bytes"], ours["live_blocks"]) == (theirs.live_bytes, theirs.live_blocks)
+
+
+def test_pvalloc(compile, record, dhat):
+    """valgrind stops at pvalloc and heaptrack does not see it: 10 bytes asked for, kept."""
+    profile = dhat_format.Dhat(dhat(record([compile("aligned.c", "-O0"), "pvalloc"]), "--raw"))
+    assert tuple(profile.total().values()) == (35394, 19, 30586, 6, 30586, 6)
+    assert tuple(profile.function("by_pvalloc").values()) == (10, 1, 10, 1, 10, 1)
+
+
+def test_operator_new_that_fails(compile, record, dhat):
+    """valgrind ends a program whose operator new fails. The failed request counts for nothing; the bad_alloc that is thrown is
+    an allocation of 8 bytes and libstdc++'s header of 128, freed at once."""
+    totals = [dhat_format.Dhat(dhat(record(compile("exceptions.cc", "-O0", *flags, compiler="g++")))).total()
+              for flags in (["-DNO_FAILING_NEW"], [])]
+    assert totals[1]["tb"] - totals[0]["tb"] == 8 + 128
+    assert totals[1]["tbk"] - totals[0]["tbk"] == 1
+    assert [totals[1][key] for key in ("gb", "gbk", "eb", "ebk")] == [totals[0][key] for key in ("gb", "gbk", "eb", "ebk")]
