@@ -1,7 +1,8 @@
 /* Function names and places in source, made short enough for a column. */
 #include "cli/names.h"
 
-#include <limits.h>
+#include "base/memory.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,26 +36,43 @@ static bool ends_in_operator(const struct hs_text *text)
 	return ends_with(text, "operator") && (text->count == 8 || !is_word(text->bytes[text->count - 9]));
 }
 
-/* The length of the bracketed group that starts at name[0], both brackets included; 0 if it does not end. The
- * arrow of a return type closes nothing. */
-static size_t group_length(const char *name)
+/* For each position of name that opens a bracket, the length of its group, both brackets included; 0
+ * elsewhere and where it does not close. One pass: names may be hostile, and long. The arrow of a return type
+ * closes nothing. malloc'ed. */
+static uint32_t *find_groups(const char *name)
 {
-	char open = name[0], close = open == '<' ? '>' : open == '(' ? ')' : open == '{' ? '}' : ']';
-	unsigned depth = 0;
-	for (size_t i = 0; name[i]; i++) {
-		if (name[i] == open)
-			depth++;
-		else if (name[i] == close && !(close == '>' && i && name[i - 1] == '-') && --depth == 0)
-			return i + 1;
+	static const char opens[] = "<({[", closes[] = ">)}]";
+	size_t count = strlen(name);
+	uint32_t *groups = hs_allocate_zero(count + 1, sizeof(*groups));
+	uint32_t last[4] = {
+		0}; /* of the brackets that are open, position + 1; the group holds the one before */
+	for (size_t i = 0; i < count; i++) {
+		const char *open = strchr(opens, name[i]), *close = strchr(closes, name[i]);
+		if (open) {
+			groups[i] = last[open - opens];
+			last[open - opens] = (uint32_t)i + 1;
+		} else if (close && last[close - closes] && !(*close == '>' && i && name[i - 1] == '-')) {
+			uint32_t start = last[close - closes] - 1;
+			last[close - closes] = groups[start];
+			groups[start] = (uint32_t)i + 1 - start;
+		}
 	}
-	return 0;
+	for (unsigned kind = 0; kind < 4; kind++) { /* those that never closed */
+		while (last[kind]) {
+			uint32_t start = last[kind] - 1;
+			last[kind] = groups[start];
+			groups[start] = 0;
+		}
+	}
+	return groups;
 }
 
 /* Adds the inside of <T as Trait>, in which only nested arguments are left out. */
-static void add_shallow(struct hs_text *out, const char *name, size_t length, bool utf8)
+static void add_shallow(struct hs_text *out, const char *name, const uint32_t *groups, size_t length,
+			bool utf8)
 {
 	for (size_t i = 0; i < length; i++) {
-		size_t group = name[i] == '<' && i ? group_length(name + i) : 0;
+		size_t group = name[i] == '<' && i ? groups[i] : 0;
 		if (group > 2 && group <= length - i) {
 			hs_text_addf(out, "<%s>", ellipsis(utf8));
 			i += group - 1;
@@ -65,9 +83,10 @@ static void add_shallow(struct hs_text *out, const char *name, size_t length, bo
 }
 
 /* Adds what stands for the <...> group at name[at]; returns the bytes it took, 0 if this is no group. */
-static size_t add_angle_group(struct hs_text *out, const char *name, size_t at, bool utf8)
+static size_t add_angle_group(struct hs_text *out, const char *name, const uint32_t *groups, size_t at,
+			      bool utf8)
 {
-	size_t group = group_length(name + at);
+	size_t group = groups[at];
 	if (group == 0)
 		return 0;
 	char before = out->count ? out->bytes[out->count - 1] : 0;
@@ -84,14 +103,14 @@ static size_t add_angle_group(struct hs_text *out, const char *name, size_t at, 
 		hs_text_addf(out, "<%s>", ellipsis(utf8));
 	} else {
 		hs_text_add(out, "<");
-		add_shallow(out, inside, group - 2, utf8);
+		add_shallow(out, inside, groups + at + 1, group - 2, utf8);
 		hs_text_add(out, ">");
 	}
 	return group;
 }
 
 /* Adds what stands for the (...) group at name[at]; returns the bytes it took, 0 if this is no group. */
-static size_t add_round_group(struct hs_text *out, const char *name, size_t at)
+static size_t add_round_group(struct hs_text *out, const char *name, const uint32_t *groups, size_t at)
 {
 	static const char anonymous[] = "(anonymous namespace)";
 	if (strncmp(name + at, anonymous, sizeof(anonymous) - 1) == 0) {
@@ -102,12 +121,13 @@ static size_t add_round_group(struct hs_text *out, const char *name, size_t at)
 		hs_text_add(out, "()");
 		return 2;
 	}
-	return out->count ? group_length(name + at) : 0; /* parameters are left out */
+	return out->count ? groups[at] : 0; /* parameters are left out */
 }
 
 /* Copies name into out without arguments, parameters and what follows them. */
 static void drop_arguments(struct hs_text *out, const char *name, bool utf8)
 {
+	uint32_t *groups = find_groups(name);
 	for (size_t at = 0; name[at];) {
 		size_t taken = 0;
 		if (name[at] == '<' && ends_in_operator(out)) {
@@ -116,19 +136,19 @@ static void drop_arguments(struct hs_text *out, const char *name, bool utf8)
 			hs_text_add_bytes(out, name + at, symbols);
 			taken = symbols;
 		} else if (name[at] == '<') {
-			taken = add_angle_group(out, name, at, utf8);
+			taken = add_angle_group(out, name, groups, at, utf8);
 		} else if (name[at] == '(') {
 			size_t before = out->count;
-			taken = add_round_group(out, name, at);
+			taken = add_round_group(out, name, groups, at);
 			/* after the parameters only qualifiers follow, unless a local name does */
 			if (taken && out->count == before && name[at + taken] != ':' &&
 			    name[at + taken] != '(')
-				return;
+				break;
 		} else if (name[at] == '{') {
-			taken = group_length(name + at);
+			taken = groups[at];
 			hs_text_add_bytes(out, name + at, taken);
 		} else if (strncmp(name + at, " [clone", 7) == 0) {
-			return;
+			break;
 		}
 		if (taken == 0) {
 			hs_text_add_bytes(out, name + at, 1);
@@ -136,22 +156,20 @@ static void drop_arguments(struct hs_text *out, const char *name, bool utf8)
 		}
 		at += taken;
 	}
+	free(groups);
 }
 
 /* Where the name proper starts: after the return type, which ends at the last space outside of brackets. */
-static size_t skip_return_type(const char *name)
+static size_t skip_return_type(const char *name, const uint32_t *groups)
 {
 	if (strstr(name, " thunk to "))
 		return 0;
 	size_t start = 0;
 	for (size_t at = 0; name[at]; at++) {
-		if (strchr("<({[", name[at])) {
-			size_t group = group_length(name + at);
-			if (group)
-				at += group - 1;
-		} else if (name[at] == ' ') {
+		if (groups[at])
+			at += groups[at] - 1;
+		else if (name[at] == ' ')
 			start = at + 1;
-		}
 		if (strncmp(name + at, "operator", 8) == 0 && (at == 0 || !is_word(name[at - 1])) &&
 		    !is_word(name[at + 8]))
 			break; /* spaces that follow belong to the name: "operator new" */
@@ -202,47 +220,55 @@ void hs_middle_short(struct hs_text *text, const char *words, size_t columns, bo
 	hs_text_add(text, words + skipped);
 }
 
-/* The start of the next scope after `name`, past its "::"; NULL if it is the last. */
-static const char *next_scope(const char *name)
+/* The start of the scope after the one at `at`, past its "::"; 0 if that is the last. */
+static size_t next_scope(const char *name, const uint32_t *groups, size_t at)
 {
-	for (size_t at = 0; name[at]; at++) {
-		if (strchr("<({[", name[at]) && !(at >= 8 && strncmp(name + at - 8, "operator", 8) == 0)) {
-			size_t group = group_length(name + at);
-			if (group)
-				at += group - 1;
-		} else if (name[at] == ':' && name[at + 1] == ':') {
-			return name + at + 2;
-		}
+	for (; name[at]; at++) {
+		if (groups[at] && !(at >= 8 && strncmp(name + at - 8, "operator", 8) == 0))
+			at += groups[at] - 1;
+		else if (name[at] == ':' && name[at + 1] == ':')
+			return at + 2;
 	}
-	return NULL;
+	return 0;
+}
+
+/* Adds a name without arguments; outer scopes, then the middle, give way. */
+static void fit_name(struct hs_text *text, const char *name, size_t columns, bool utf8)
+{
+	uint32_t *groups = find_groups(name);
+	size_t dots = (utf8 ? 1 : 3) + 2; /* "...::" */
+	size_t start = skip_return_type(name, groups), scope = next_scope(name, groups, start);
+	if (hs_text_columns(name + start) > columns && scope) {
+		for (size_t next; hs_text_columns(name + scope) + dots > columns; scope = next) {
+			next = next_scope(name, groups, scope);
+			if (next == 0)
+				break;
+		}
+		if (columns > dots + 8) {
+			hs_text_addf(text, "%s::", ellipsis(utf8));
+			columns -= dots;
+		}
+		start = scope;
+	}
+	hs_middle_short(text, name + start, columns, utf8);
+	free(groups);
 }
 
 void hs_name_short(struct hs_text *text, const char *name, size_t columns, bool utf8)
 {
+	enum { LONGEST = 4096 }; /* without arguments; nobody sees more of it, and fitting takes time */
 	struct hs_text clean = {0}, simple = {0};
+	size_t start = 0;
 	hs_text_add(&clean, "");
 	hs_text_add(&simple, "");
 	hs_text_clean(&clean, name);
 	drop_arguments(&simple, clean.bytes, utf8);
-	const char *rest = simple.bytes + skip_return_type(simple.bytes);
-	size_t dots = (utf8 ? 1 : 3) + 2; /* "...::" */
-	if (hs_text_columns(rest) > columns) {
-		const char *scope = next_scope(rest);
-		while (scope && hs_text_columns(scope) + dots > columns) {
-			const char *next = next_scope(scope);
-			if (next == NULL)
-				break;
-			scope = next;
-		}
-		if (scope && columns > dots + 8) {
-			hs_text_addf(text, "%s::", ellipsis(utf8));
-			columns -= dots;
-			rest = scope;
-		} else if (scope) {
-			rest = scope;
-		}
+	if (simple.count > LONGEST) {
+		start = simple.count - LONGEST;
+		while ((simple.bytes[start] & 0xc0) == 0x80) /* inside of a character */
+			start++;
 	}
-	hs_middle_short(text, rest, columns, utf8);
+	fit_name(text, simple.bytes + start, columns, utf8);
 	hs_text_free(&simple);
 	hs_text_free(&clean);
 }

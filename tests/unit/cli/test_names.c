@@ -64,6 +64,23 @@ static void test_names(void)
 	hs_text_free(&text);
 }
 
+/* A megabyte of brackets or scopes is as much work as any other megabyte. */
+static void test_long_names(void)
+{
+	static const char *const pieces[] = {"<", "(", "a<b>::", "a::", "operator<", "{(<[", "x", "\xc3\xa9"};
+	for (unsigned i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++) {
+		struct hs_text name = {0}, text = {0};
+		hs_text_repeat(&name, pieces[i], (1 << 20) / strlen(pieces[i]));
+		hs_name_short(&text, name.bytes, 30, true);
+		CHECK(text.count && hs_text_columns(text.bytes) <= 30);
+		hs_text_free(&text);
+		hs_place_short(&text, name.bytes, 7, "/", 30, true);
+		CHECK(hs_text_columns(text.bytes) <= 30);
+		hs_text_free(&text);
+		hs_text_free(&name);
+	}
+}
+
 static void check_place(const char *path, uint32_t line, const char *directory, size_t columns,
 			const char *wanted)
 {
@@ -141,6 +158,7 @@ int main(void)
 {
 	CHECK(setlocale(LC_CTYPE, "C.UTF-8"));
 	test_names();
+	test_long_names();
 	test_places();
 	test_text();
 	test_nearest();
