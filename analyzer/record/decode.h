@@ -1,0 +1,118 @@
+/* One record of a chunk -> one item, or two for a realloc that moved. Each word is read from shared memory
+ * once. */
+#ifndef HS_RECORD_DECODE_H
+#define HS_RECORD_DECODE_H
+
+#include "record/drain.h"
+
+enum { HS_BATCH_ITEMS = 256 };
+#define HS_STAMP_MOST (UINT64_MAX >> 2) /* keeps hostile stamps sortable */
+
+struct hs_decoded {
+	uint64_t stamp; /* the next delta counts from here */
+	uint32_t words; /* of the record */
+	bool has_second;
+	uint64_t second_address; /* at `stamp`; size and node are the item's */
+};
+
+enum hs_decode_result {
+	HS_DECODE_ITEM,
+	HS_DECODE_STAMP, /* only a stamp */
+	HS_DECODE_DAMAGED,
+};
+
+/* At equal stamps a free goes before an allocation. Within a stream the order stands, whatever the stamps
+ * say. */
+static inline uint64_t hs_item_key(uint64_t stamp, enum hs_item_kind kind, uint64_t least)
+{
+	uint64_t key = (stamp < HS_STAMP_MOST ? stamp : HS_STAMP_MOST) << 1;
+	key |= kind != HS_ITEM_FREE && kind != HS_ITEM_DETACH;
+	return key > least ? key : least;
+}
+
+static inline void hs_decode_realloc(struct hs_item *item, struct hs_decoded *out, uint64_t old_address,
+				     uint64_t before, uint64_t new_address, uint64_t after)
+{
+	out->stamp = after;
+	if (old_address == new_address) {
+		item->kind = HS_ITEM_RESIZE;
+		item->address = new_address;
+		item->stamp = after;
+		return;
+	}
+	item->kind = HS_ITEM_DETACH;
+	item->address = old_address;
+	item->stamp = before;
+	out->has_second = true;
+	out->second_address = new_address;
+}
+
+static inline enum hs_decode_result hs_decode_wide(const uint64_t *words, uint32_t available, uint64_t first,
+						   struct hs_item *item, struct hs_decoded *out)
+{
+	static const uint8_t lengths[] = {
+		[HS_WIDE_STAMP] = 2, [HS_WIDE_FREE] = 3, [HS_WIDE_ALLOC] = 5, [HS_WIDE_REALLOC] = 7};
+	uint64_t op = first >> 2, word[7];
+	if (op >= sizeof lengths || !lengths[op] || lengths[op] > available)
+		return HS_DECODE_DAMAGED;
+	out->words = lengths[op];
+	for (uint32_t i = 1; i < out->words; i++)
+		word[i] = hs_peek(&words[i]);
+	switch (op) {
+	case HS_WIDE_STAMP:
+		out->stamp = word[1];
+		return HS_DECODE_STAMP;
+	case HS_WIDE_FREE:
+		item->kind = HS_ITEM_FREE;
+		break;
+	case HS_WIDE_ALLOC:
+		item->kind = HS_ITEM_ALLOC;
+		item->size = word[3];
+		item->node = (uint32_t)word[4];
+		break;
+	default:
+		item->size = word[5];
+		item->node = (uint32_t)word[6];
+		hs_decode_realloc(item, out, word[1], word[2], word[3], word[4]);
+		return HS_DECODE_ITEM;
+	}
+	item->address = word[1];
+	item->stamp = out->stamp = word[2];
+	return HS_DECODE_ITEM;
+}
+
+/* `available` words are there, one at least; deltas count from `stamp`. */
+static inline enum hs_decode_result hs_decode(const uint64_t *words, uint32_t available, uint64_t stamp,
+					      struct hs_item *item, struct hs_decoded *out)
+{
+	uint64_t first = hs_peek(&words[0]), second;
+	unsigned kind = HS_WORD_KIND(first);
+	out->has_second = false;
+	if (kind == HS_RECORD_WIDE)
+		return hs_decode_wide(words, available, first, item, out);
+	stamp += HS_WORD_DELTA(first);
+	out->stamp = stamp;
+	item->stamp = stamp;
+	item->address = HS_WORD_ADDRESS(first);
+	out->words = kind + 1;
+	if (out->words > available)
+		return HS_DECODE_DAMAGED;
+	if (kind == HS_RECORD_FREE) {
+		item->kind = HS_ITEM_FREE;
+		return HS_DECODE_ITEM;
+	}
+	second = hs_peek(&words[1]);
+	item->size = second >> 32;
+	item->node = (uint32_t)second;
+	item->kind = HS_ITEM_ALLOC;
+	if (kind == HS_RECORD_REALLOC) {
+		uint64_t third = hs_peek(&words[2]);
+		hs_decode_realloc(item, out, HS_WORD_ADDRESS(first), stamp, HS_WORD_ADDRESS(third),
+				  stamp + HS_WORD_DELTA(third));
+	}
+	return HS_DECODE_ITEM;
+}
+_Static_assert(HS_RECORD_FREE == 0 && HS_RECORD_ALLOC == 1 && HS_RECORD_REALLOC == 2,
+	       "words of a record = kind + 1");
+
+#endif

@@ -1,0 +1,80 @@
+/* Reads what the threads of one process image have published and merges it in time order.
+ *
+ * How far it may merge: a thread marks its chunk busy before it takes a stamp and idle after it has published
+ * the event. So everything older than now - a margin well above a store buffer's delay is there, but for the
+ * events of threads that are busy: their streams block the merge at their last published stamp (not for
+ * longer than 200 ms: the thread may be stopped, or deep in a slow realloc). What comes later all the same is
+ * merged where it stands and counted. */
+#ifndef HS_RECORD_DRAIN_H
+#define HS_RECORD_DRAIN_H
+
+#include "record/clock.h"
+#include "record/view.h"
+
+/* What can happen to a block. A realloc that moved is two items: other threads may get the old address
+ * between the two, before the new block is there. */
+enum hs_item_kind {
+	HS_ITEM_FREE,
+	HS_ITEM_ALLOC,
+	HS_ITEM_RESIZE, /* in place; at the stamp after the call */
+	HS_ITEM_DETACH, /* stamp before the call: the old block leaves its address */
+	HS_ITEM_ATTACH, /* stamp after the call: it lives on at the new one */
+};
+
+/* A block that is live. address 0: none. */
+struct hs_block {
+	uint64_t address;
+	uint64_t allocation; /* its number, in the order of the file */
+	uint64_t size;
+	uint32_t node;   /* of the file */
+	uint32_t thread; /* of the file */
+};
+
+/* One writer of the target: a thread, or a signal handler that interrupted one. */
+struct hs_stream {
+	uint32_t id, thread, tid; /* as the target says */
+	uint32_t file_thread;     /* 0: no event of it is in the file yet; set by the sink */
+	struct hs_block detached; /* between DETACH and ATTACH; for the sink */
+
+	/* The rest is drain.c's. */
+	struct hs_stream *next_in_bucket;
+	uint32_t first_chunk; /* list of chunks by sequence; NO_CHUNK */
+	uint32_t next_sequence;
+	unsigned rounds_without_chunk;
+	uint32_t position, end; /* in the first chunk's payload, in words */
+	bool open, last_words;  /* first chunk: read from; its end is final */
+	bool busy, gap, handed_over;
+	bool has_second; /* an ATTACH waits for its stamp */
+	uint64_t second_address, second_size, second_stamp;
+	uint32_t second_node;
+	uint64_t stamp; /* the next delta counts from here */
+	uint64_t key;   /* of the next item, or of the last one */
+};
+
+struct hs_item {
+	uint64_t stamp, address, size;
+	struct hs_stream *stream;
+	uint32_t node; /* of the region */
+	uint8_t kind;  /* enum hs_item_kind */
+};
+
+/* Gets the items in order, some at a time. */
+typedef void hs_sink(void *context, const struct hs_item *items, uint32_t count);
+
+struct hs_drain;
+struct hs_drain *hs_drain_new(struct hs_view *view, hs_sink *sink, void *context);
+void hs_drain_free(struct hs_drain *drain);
+
+/* Merges what is complete; returns the number of items. `finish`: the target writes no more; everything is
+ * complete. */
+uint64_t hs_drain_round(struct hs_drain *drain, const struct hs_stamp_clock *clock, uint64_t now,
+			bool finish);
+
+/* Takes over the chunks of threads that ended without handing them over. Looks only at chunks that did not
+ * move since the last call. */
+void hs_drain_bury_threads(struct hs_drain *drain, bool (*lives)(void *context, uint32_t tid), void *context);
+
+uint64_t hs_drain_late(const struct hs_drain *drain);    /* items merged out of order */
+uint64_t hs_drain_damaged(const struct hs_drain *drain); /* records that made no sense: the rest of a chunk */
+
+#endif

@@ -1,0 +1,198 @@
+/* The payloads of a recording. */
+#include "record/encode.h"
+
+/* Nodes are written at the latest when there are so many bytes of them: deep stacks make many between two
+ * events members. */
+enum { NODE_BYTES_MOST = 1 << 20 };
+
+static void reset_columns(struct hs_encoder *encoder)
+{
+	for (unsigned i = 0; i < HS_COLUMNS; i++)
+		encoder->at[i] = encoder->columns + (size_t)i * HS_COLUMN_BYTES_MOST * 2;
+	encoder->count = 0;
+	encoder->run_thread = 0;
+	encoder->run_events = 0;
+	encoder->member_time_us = encoder->time_us;
+	encoder->member_allocations = encoder->now.allocations;
+}
+
+void hs_encoder_init(struct hs_encoder *encoder, struct hs_packer *packer, int fd)
+{
+	*encoder = (struct hs_encoder){0};
+	hs_writer_init(&encoder->writer, packer, fd);
+	/* Room for the worst case; pages that no event reaches are never touched. Runs take two values. */
+	encoder->columns = hs_allocate((size_t)HS_COLUMNS * HS_COLUMN_BYTES_MOST * 2);
+	encoder->nodes = hs_grow(NULL, 0, &encoder->node_capacity, sizeof *encoder->nodes);
+	encoder->nodes[0] = (struct hs_encoder_node){0};
+	encoder->node_count = 1;
+	encoder->first_new_node = 1;
+	encoder->threads = hs_grow(NULL, 0, &encoder->thread_capacity, sizeof *encoder->threads);
+	encoder->threads[0] = (struct hs_encoder_thread){0};
+	encoder->thread_count = 1;
+	encoder->threads_written = 1;
+	reset_columns(encoder);
+}
+
+void hs_encoder_free(struct hs_encoder *encoder)
+{
+	free(encoder->columns);
+	free(encoder->nodes);
+	free(encoder->threads);
+	hs_bytes_free(&encoder->node_bytes);
+	hs_bytes_free(&encoder->module_bytes);
+	hs_bytes_free(&encoder->sample_bytes);
+	hs_bytes_free(&encoder->scratch);
+	*encoder = (struct hs_encoder){0};
+}
+
+int hs_encoder_json(struct hs_encoder *encoder, enum hs_member_kind kind, const char *text)
+{
+	encoder->scratch.count = 0;
+	hs_bytes_add(&encoder->scratch, text, strlen(text));
+	return hs_writer_member(&encoder->writer, kind, &encoder->scratch, 1);
+}
+
+/* ---- modules, nodes, threads, samples ---------------------------------------------------------------- */
+
+void hs_encoder_module(struct hs_encoder *encoder, const struct hs_encoded_module *module)
+{
+	struct hs_bytes *bytes = &encoder->module_bytes;
+	hs_bytes_varint(bytes, 1);
+	hs_bytes_varint(bytes, module->id);
+	hs_bytes_varint(bytes, module->start);
+	hs_bytes_varint(bytes, module->size);
+	hs_bytes_varint(bytes, module->bias);
+	hs_bytes_varint(bytes, module->load_us);
+	hs_bytes_string(bytes, module->path, strlen(module->path));
+	hs_bytes_string(bytes, module->build_id, module->build_id_bytes);
+	hs_bytes_varint(bytes, module->flags);
+	encoder->new_modules++;
+}
+
+void hs_encoder_unload(struct hs_encoder *encoder, uint32_t id, uint64_t unload_us)
+{
+	struct hs_bytes *bytes = &encoder->module_bytes;
+	hs_bytes_varint(bytes, 2);
+	hs_bytes_varint(bytes, id);
+	hs_bytes_varint(bytes, unload_us);
+	encoder->new_modules++;
+}
+
+/* Modules, then nodes: always before the events that use them. */
+static int flush_nodes(struct hs_encoder *encoder)
+{
+	if (encoder->new_modules) {
+		hs_writer_member(&encoder->writer, HS_MEMBER_MODULES, &encoder->module_bytes,
+				 encoder->new_modules);
+		encoder->new_modules = 0;
+		encoder->module_bytes.count = 0;
+	}
+	uint32_t new_nodes = encoder->node_count - encoder->first_new_node;
+	if (new_nodes) {
+		encoder->scratch.count = 0;
+		hs_bytes_varint(&encoder->scratch, encoder->first_new_node);
+		hs_bytes_add(&encoder->scratch, encoder->node_bytes.data, encoder->node_bytes.count);
+		hs_writer_member(&encoder->writer, HS_MEMBER_NODES, &encoder->scratch, new_nodes);
+		encoder->first_new_node = encoder->node_count;
+		encoder->node_address = 0;
+		encoder->node_bytes.count = 0;
+	}
+	return encoder->writer.error ? -1 : 0;
+}
+
+uint32_t hs_encoder_node(struct hs_encoder *encoder, uint32_t parent, uint32_t module, uint64_t address)
+{
+	if (encoder->node_bytes.count > NODE_BYTES_MOST)
+		flush_nodes(encoder);
+	encoder->nodes =
+		hs_grow(encoder->nodes, encoder->node_count, &encoder->node_capacity, sizeof *encoder->nodes);
+	uint32_t id = encoder->node_count++;
+	encoder->nodes[id] = (struct hs_encoder_node){.address = address, .module = module};
+	hs_bytes_varint(&encoder->node_bytes, id - parent);
+	hs_bytes_varint(&encoder->node_bytes, module);
+	hs_bytes_varint(&encoder->node_bytes, hs_zigzag((int64_t)(address - encoder->node_address)));
+	encoder->node_address = address;
+	return id;
+}
+
+uint32_t hs_encoder_thread(struct hs_encoder *encoder, uint32_t serial, uint32_t tid)
+{
+	encoder->threads = hs_grow(encoder->threads, encoder->thread_count, &encoder->thread_capacity,
+				   sizeof *encoder->threads);
+	encoder->threads[encoder->thread_count] =
+		(struct hs_encoder_thread){.last_allocation = UINT64_MAX, .serial = serial, .tid = tid};
+	return encoder->thread_count++;
+}
+
+int hs_encoder_flush_threads(struct hs_encoder *encoder, uint32_t end)
+{
+	if (end <= encoder->threads_written)
+		return 0;
+	uint32_t items = end - encoder->threads_written;
+	encoder->scratch.count = 0;
+	for (; encoder->threads_written < end; encoder->threads_written++) {
+		const struct hs_encoder_thread *thread = &encoder->threads[encoder->threads_written];
+		hs_bytes_varint(&encoder->scratch, encoder->threads_written);
+		hs_bytes_varint(&encoder->scratch, thread->tid);
+		hs_bytes_string(&encoder->scratch, thread->name, strnlen(thread->name, sizeof thread->name));
+	}
+	return hs_writer_member(&encoder->writer, HS_MEMBER_THREADS, &encoder->scratch, items);
+}
+
+void hs_encoder_sample(struct hs_encoder *encoder, uint64_t time_us, uint64_t rss_bytes)
+{
+	uint64_t delta = time_us > encoder->sample_us ? time_us - encoder->sample_us : 0;
+	if (!encoder->new_samples)
+		hs_bytes_varint(&encoder->sample_bytes, encoder->sample_us);
+	hs_bytes_varint(&encoder->sample_bytes, delta);
+	hs_bytes_varint(&encoder->sample_bytes, rss_bytes);
+	encoder->sample_us += delta;
+	encoder->new_samples++;
+}
+
+/* ---- events ------------------------------------------------------------------------------------------ */
+
+static void end_run(struct hs_encoder *encoder)
+{
+	if (!encoder->run_events)
+		return;
+	hs_column_put(&encoder->at[HS_COLUMN_THREAD], encoder->run_thread);
+	hs_column_put(&encoder->at[HS_COLUMN_THREAD], encoder->run_events);
+	encoder->run_events = 0;
+}
+
+void hs_encoder_begin_run(struct hs_encoder *encoder, uint32_t thread)
+{
+	end_run(encoder);
+	encoder->run_thread = thread;
+}
+
+static void flush_events(struct hs_encoder *encoder)
+{
+	if (!encoder->count)
+		return;
+	end_run(encoder);
+	struct hs_bytes *bytes = &encoder->scratch;
+	bytes->count = 0;
+	hs_bytes_varint(bytes, encoder->member_time_us);
+	hs_bytes_varint(bytes, encoder->member_allocations);
+	for (unsigned i = 0; i < HS_COLUMNS; i++) {
+		const uint8_t *column = encoder->columns + (size_t)i * HS_COLUMN_BYTES_MOST * 2;
+		hs_bytes_string(bytes, column, (size_t)(encoder->at[i] - column));
+	}
+	if (hs_writer_member(&encoder->writer, HS_MEMBER_EVENTS, bytes, encoder->count) == 0)
+		encoder->written = encoder->now;
+	reset_columns(encoder);
+}
+
+int hs_encoder_flush(struct hs_encoder *encoder)
+{
+	flush_nodes(encoder);
+	flush_events(encoder);
+	if (encoder->new_samples)
+		hs_writer_member(&encoder->writer, HS_MEMBER_SAMPLES, &encoder->sample_bytes,
+				 encoder->new_samples);
+	encoder->new_samples = 0;
+	encoder->sample_bytes.count = 0;
+	return encoder->writer.error ? -1 : 0;
+}

@@ -1,0 +1,150 @@
+/* Turns what happened into the payloads of a recording (FORMAT.md): modules, nodes, events in columns,
+ * samples, threads. Knows nothing of regions and addresses of blocks. */
+#ifndef HS_RECORD_ENCODE_H
+#define HS_RECORD_ENCODE_H
+
+#include "record/writer.h"
+
+/* What the file holds so far: the footer's counts. A reader that replays the file counts the same. */
+struct hs_written {
+	uint64_t events, allocations, frees, allocated_bytes, live_bytes, live_blocks, peak_bytes, peak_us,
+		temporary;
+};
+
+/* Of a node of the file: its place, and the state of the node and size columns. */
+struct hs_encoder_node {
+	uint64_t address; /* link-time, or run-time without a module */
+	uint64_t last_size;
+	uint32_t module; /* file id + 1; 0 none */
+	uint32_t successor;
+};
+
+struct hs_encoder_thread {
+	uint64_t last_allocation; /* its number, or UINT64_MAX */
+	uint32_t previous_node;
+	uint32_t serial, tid; /* in the target */
+	char name[16];
+};
+
+struct hs_encoder {
+	struct hs_writer writer;
+	struct hs_written now;     /* with the events that are not in the file yet */
+	struct hs_written written; /* as of the last events member */
+	uint64_t time_us;          /* of the last event */
+
+	uint32_t count; /* events in the columns */
+	uint8_t *columns, *at[HS_COLUMNS];
+	uint32_t run_thread, run_events;
+	uint64_t member_time_us, member_allocations; /* before the first event of the columns */
+
+	struct hs_encoder_node *nodes; /* by file id; 0 is the root */
+	uint32_t node_count;
+	size_t node_capacity;
+	struct hs_bytes node_bytes; /* of the nodes that are not in the file yet */
+	uint32_t first_new_node;
+	uint64_t node_address; /* the last one in node_bytes */
+
+	struct hs_encoder_thread *threads; /* by file id; [0] unused */
+	uint32_t thread_count;
+	size_t thread_capacity;
+	uint32_t threads_written;
+
+	struct hs_bytes module_bytes, sample_bytes, scratch;
+	uint32_t new_modules, new_samples;
+	uint64_t sample_us;
+};
+
+void hs_encoder_init(struct hs_encoder *encoder, struct hs_packer *packer, int fd);
+void hs_encoder_free(struct hs_encoder *encoder);
+
+/* Text of a header or footer. */
+int hs_encoder_json(struct hs_encoder *encoder, enum hs_member_kind kind, const char *text);
+
+struct hs_encoded_module {
+	uint32_t id;
+	uint64_t start, size, bias, load_us;
+	const char *path;
+	const uint8_t *build_id;
+	uint32_t build_id_bytes, flags;
+};
+void hs_encoder_module(struct hs_encoder *encoder, const struct hs_encoded_module *module);
+void hs_encoder_unload(struct hs_encoder *encoder, uint32_t id, uint64_t unload_us);
+
+/* Returns the node's file id. module: file id + 1, or 0. */
+uint32_t hs_encoder_node(struct hs_encoder *encoder, uint32_t parent, uint32_t module, uint64_t address);
+/* Returns the thread's file id. */
+uint32_t hs_encoder_thread(struct hs_encoder *encoder, uint32_t serial, uint32_t tid);
+void hs_encoder_sample(struct hs_encoder *encoder, uint64_t time_us, uint64_t rss_bytes);
+
+/* Writes what is pending: modules, nodes, events, samples. Returns 0, or -1: the writer has an error. */
+int hs_encoder_flush(struct hs_encoder *encoder);
+/* The threads with ids below `end` that are not in the file yet. */
+int hs_encoder_flush_threads(struct hs_encoder *encoder, uint32_t end);
+
+/* ---- events ------------------------------------------------------------------------------------------ */
+
+enum { HS_COLUMN_BYTES_MOST = HS_EVENTS_A_MEMBER * HS_VARINT_MOST };
+
+void hs_encoder_begin_run(struct hs_encoder *encoder, uint32_t thread);
+
+static inline void hs_column_put(uint8_t **at, uint64_t value)
+{
+	if (__builtin_expect(value < 0x80, 1))
+		*(*at)++ = (uint8_t)value;
+	else
+		*at = hs_varint_put(*at, value);
+}
+
+static inline void hs_encoder_start_event(struct hs_encoder *encoder, enum hs_event_kind kind,
+					  uint32_t thread, uint64_t time_us)
+{
+	if (__builtin_expect(encoder->count == HS_EVENTS_A_MEMBER, 0))
+		hs_encoder_flush(encoder);
+	if (__builtin_expect(thread != encoder->run_thread, 0))
+		hs_encoder_begin_run(encoder, thread);
+	encoder->run_events++;
+	encoder->count++;
+	encoder->now.events++;
+	*encoder->at[HS_COLUMN_KIND]++ = (uint8_t)kind;
+	uint64_t delta = time_us > encoder->time_us ? time_us - encoder->time_us : 0;
+	encoder->time_us += delta;
+	hs_column_put(&encoder->at[HS_COLUMN_TIME], delta);
+}
+
+/* Ends the block of allocation `ended`: the part that a free, a move and a resize share. */
+static inline void hs_encoder_end_block(struct hs_encoder *encoder, uint64_t ended, uint64_t size)
+{
+	hs_column_put(&encoder->at[HS_COLUMN_DISTANCE], encoder->now.allocations - 1 - ended);
+	encoder->now.live_bytes -= size;
+	encoder->now.live_blocks--;
+}
+
+/* Begins a block; returns the allocation's number. */
+static inline uint64_t hs_encoder_begin_block(struct hs_encoder *encoder, uint32_t thread, uint64_t size,
+					      uint32_t node)
+{
+	struct hs_encoder_thread *owner = &encoder->threads[thread];
+	struct hs_encoder_node *previous = &encoder->nodes[owner->previous_node];
+	struct hs_encoder_node *own = &encoder->nodes[node];
+	hs_column_put(&encoder->at[HS_COLUMN_NODE],
+		      previous->successor == node
+			      ? 0
+			      : 1 + hs_zigzag((int64_t)node - (int64_t)owner->previous_node));
+	previous->successor = node;
+	owner->previous_node = node;
+	hs_column_put(&encoder->at[HS_COLUMN_SIZE], own->last_size == size ? 0 : 1 + size);
+	own->last_size = size;
+
+	struct hs_written *now = &encoder->now;
+	now->allocated_bytes += size;
+	now->live_bytes += size;
+	now->live_blocks++;
+	if (now->live_bytes >= now->peak_bytes) {
+		now->peak_bytes = now->live_bytes;
+		now->peak_us = encoder->time_us;
+	}
+	owner->last_allocation = now->allocations;
+	return now->allocations++;
+}
+
+#endif

@@ -1,0 +1,23 @@
+/* Names the addresses of finished images and completes their files, in a thread of its own: it can take
+ * seconds, and other processes are still being recorded. */
+#ifndef HS_RECORD_NAMING_H
+#define HS_RECORD_NAMING_H
+
+#include "record/image.h"
+
+struct hs_naming;
+
+struct hs_naming *hs_naming_start(struct hs_files *files, bool symbols);
+/* Takes a finished image that has a file; it is freed when it is done. */
+void hs_naming_add(struct hs_naming *naming, struct hs_image *image);
+/* true: everything given so far is done. */
+bool hs_naming_idle(struct hs_naming *naming);
+/* Readable when something was done. */
+int hs_naming_descriptor(const struct hs_naming *naming);
+void hs_naming_progress(const struct hs_naming *naming, unsigned long long *done, unsigned long long *total);
+/* Leaves the remaining addresses without names. */
+void hs_naming_hurry(struct hs_naming *naming);
+/* Waits for the rest. Returns a message about files that could not be completed, malloc'ed, or NULL. */
+char *hs_naming_finish(struct hs_naming *naming);
+
+#endif

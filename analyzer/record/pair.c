@@ -1,0 +1,231 @@
+/* The table of live blocks. */
+#include "record/pair.h"
+
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <sys/random.h>
+
+enum {
+	FIRST_SLOTS = 1024,
+	FIRST_THREAD_SLOTS = 64,
+	PREFETCH_ITEMS = 10, /* a miss takes about as long as so many events */
+};
+
+void hs_pairing_init(struct hs_pairing *pairs, struct hs_encoder *encoder, struct hs_nodes *nodes)
+{
+	*pairs = (struct hs_pairing){.encoder = encoder, .nodes = nodes};
+	pairs->thread_slots = hs_allocate_zero(FIRST_THREAD_SLOTS, sizeof *pairs->thread_slots);
+	pairs->thread_mask = FIRST_THREAD_SLOTS - 1;
+	pairs->slots = hs_allocate_zero(FIRST_SLOTS, sizeof *pairs->slots);
+	pairs->slot_mask = FIRST_SLOTS - 1;
+	pairs->shift = (unsigned)__builtin_clzll(pairs->slot_mask);
+	/* Addresses are the target's choice: without a secret it could make every look-up long. */
+	if (getrandom(&pairs->seed, sizeof pairs->seed, GRND_NONBLOCK) < 0)
+		pairs->seed = (uintptr_t)pairs->slots;
+}
+
+void hs_pairing_free(struct hs_pairing *pairs)
+{
+	free(pairs->slots);
+	free(pairs->thread_slots);
+	pairs->slots = NULL;
+	pairs->thread_slots = NULL;
+}
+
+static inline uint64_t home(const struct hs_pairing *pairs, uint64_t address)
+{
+	uint64_t mixed = (address ^ pairs->seed) * 0x9e3779b97f4a7c15u;
+	mixed ^= mixed >> 32;
+	return mixed * 0xd6e8feb86659fd93u >> pairs->shift;
+}
+
+/* The block's slot, or the free one where it would go. */
+static inline struct hs_block *find(const struct hs_pairing *pairs, uint64_t address)
+{
+	uint64_t i = home(pairs, address);
+	while (pairs->slots[i].address != address && pairs->slots[i].address)
+		i = (i + 1) & pairs->slot_mask;
+	return &pairs->slots[i];
+}
+
+/* Closes the gap, so that no tombstones pile up. */
+static inline void take_out(struct hs_pairing *pairs, struct hs_block *block)
+{
+	uint64_t gap = (uint64_t)(block - pairs->slots), i = gap;
+	for (;;) {
+		i = (i + 1) & pairs->slot_mask;
+		uint64_t address = pairs->slots[i].address;
+		if (!address)
+			break;
+		if (((i - home(pairs, address)) & pairs->slot_mask) < ((i - gap) & pairs->slot_mask))
+			continue;
+		pairs->slots[gap] = pairs->slots[i];
+		gap = i;
+	}
+	pairs->slots[gap].address = 0;
+	pairs->live--;
+}
+
+static void enlarge(struct hs_pairing *pairs)
+{
+	struct hs_block *old = pairs->slots;
+	uint64_t old_count = pairs->slot_mask + 1;
+	pairs->slots = hs_allocate_zero(old_count * 2, sizeof *old);
+	pairs->slot_mask = old_count * 2 - 1;
+	pairs->shift--;
+	for (uint64_t i = 0; i < old_count; i++)
+		if (old[i].address)
+			*find(pairs, old[i].address) = old[i];
+	free(old);
+}
+
+/* ---- items -> events ----------------------------------------------------------------------------------- */
+
+static inline uint64_t item_time(const struct hs_pairing *pairs, const struct hs_item *item)
+{
+	uint64_t stamp = item->stamp < pairs->now_stamp ? item->stamp : pairs->now_stamp;
+	return stamp > pairs->start_stamp ? hs_clock_us(&pairs->clock, stamp - pairs->start_stamp) : 0;
+}
+
+static uint32_t *thread_slot(const struct hs_pairing *pairs, uint32_t serial)
+{
+	uint32_t i = serial * 2654435761u & pairs->thread_mask;
+	while (pairs->thread_slots[i] && pairs->encoder->threads[pairs->thread_slots[i]].serial != serial)
+		i = (i + 1) & pairs->thread_mask;
+	return &pairs->thread_slots[i];
+}
+
+/* The file's id of a thread, which it gets now if this is its first event. */
+static uint32_t find_thread(struct hs_pairing *pairs, uint32_t serial, uint32_t tid)
+{
+	uint32_t *slot = thread_slot(pairs, serial);
+	if (*slot)
+		return *slot;
+	uint32_t id = *slot = hs_encoder_thread(pairs->encoder, serial, tid);
+	if (id > pairs->thread_mask / 2) {
+		free(pairs->thread_slots);
+		pairs->thread_mask = pairs->thread_mask * 2 + 1;
+		pairs->thread_slots = hs_allocate_zero(pairs->thread_mask + 1, sizeof *pairs->thread_slots);
+		for (uint32_t i = 1; i <= id; i++)
+			*thread_slot(pairs, pairs->encoder->threads[i].serial) = i;
+	}
+	return id;
+}
+
+static inline uint32_t item_thread(struct hs_pairing *pairs, const struct hs_item *item)
+{
+	struct hs_stream *stream = item->stream;
+	if (__builtin_expect(!stream->file_thread, 0))
+		stream->file_thread = find_thread(pairs, stream->thread, stream->tid);
+	return stream->file_thread;
+}
+
+static inline void write_free(struct hs_pairing *pairs, const struct hs_item *item,
+			      const struct hs_block *block)
+{
+	struct hs_encoder *encoder = pairs->encoder;
+	hs_encoder_start_event(encoder, HS_EVENT_FREE, item_thread(pairs, item), item_time(pairs, item));
+	hs_encoder_end_block(encoder, block->allocation, block->size);
+	encoder->now.frees++;
+	encoder->now.temporary += encoder->threads[block->thread].last_allocation == block->allocation;
+}
+
+static inline void write_begin(struct hs_pairing *pairs, const struct hs_item *item, enum hs_event_kind kind,
+			       const struct hs_block *old, struct hs_block *slot)
+{
+	struct hs_encoder *encoder = pairs->encoder;
+	uint32_t thread = item_thread(pairs, item);
+	uint32_t node = hs_nodes_file_id(pairs->nodes, item->node);
+	hs_encoder_start_event(encoder, kind, thread, item_time(pairs, item));
+	if (kind != HS_EVENT_ALLOC)
+		hs_encoder_end_block(encoder, old->allocation, old->size);
+	*slot = (struct hs_block){
+		.address = item->address,
+		.allocation = hs_encoder_begin_block(encoder, thread, item->size, node),
+		.size = item->size,
+		.node = node,
+		.thread = thread,
+	};
+}
+
+/* A new block at an address; old: the block that moved there, or NULL. */
+static inline void place(struct hs_pairing *pairs, const struct hs_item *item, const struct hs_block *old)
+{
+	struct hs_block *slot = find(pairs, item->address);
+	if (__builtin_expect(slot->address != 0, 0)) {
+		pairs->repaired_frees++;
+		write_free(pairs, item, slot);
+	} else {
+		pairs->live++;
+	}
+	write_begin(pairs, item, old ? HS_EVENT_MOVE : HS_EVENT_ALLOC, old, slot);
+	if (__builtin_expect(pairs->live * 8 > (pairs->slot_mask + 1) * 5, 0))
+		enlarge(pairs);
+}
+
+static inline void take_free(struct hs_pairing *pairs, const struct hs_item *item)
+{
+	struct hs_block *block = find(pairs, item->address);
+	if (__builtin_expect(!block->address, 0)) {
+		pairs->unknown_frees++;
+		return;
+	}
+	write_free(pairs, item, block);
+	take_out(pairs, block);
+}
+
+static void take_resize(struct hs_pairing *pairs, const struct hs_item *item)
+{
+	struct hs_block *block = find(pairs, item->address), old = *block;
+	if (old.address)
+		write_begin(pairs, item, HS_EVENT_RESIZE, &old, block);
+	else
+		place(pairs, item, NULL);
+}
+
+static void take_detach(struct hs_pairing *pairs, const struct hs_item *item)
+{
+	struct hs_block *block = find(pairs, item->address);
+	item->stream->detached = *block;
+	if (block->address)
+		take_out(pairs, block);
+}
+
+static void take_attach(struct hs_pairing *pairs, const struct hs_item *item)
+{
+	struct hs_block old = item->stream->detached;
+	item->stream->detached.address = 0;
+	place(pairs, item, old.address ? &old : NULL);
+}
+
+void hs_pairing_take(void *context, const struct hs_item *items, uint32_t count)
+{
+	struct hs_pairing *pairs = context;
+	for (uint32_t i = 0; i < PREFETCH_ITEMS && i < count; i++)
+		__builtin_prefetch(&pairs->slots[home(pairs, items[i].address)], 1);
+	for (uint32_t i = 0; i < count; i++) {
+		if (i + PREFETCH_ITEMS < count)
+			__builtin_prefetch(&pairs->slots[home(pairs, items[i + PREFETCH_ITEMS].address)], 1);
+		const struct hs_item *item = &items[i];
+		if (!item->address)
+			continue;
+		switch (item->kind) {
+		case HS_ITEM_FREE:
+			take_free(pairs, item);
+			break;
+		case HS_ITEM_ALLOC:
+			place(pairs, item, NULL);
+			break;
+		case HS_ITEM_RESIZE:
+			take_resize(pairs, item);
+			break;
+		case HS_ITEM_DETACH:
+			take_detach(pairs, item);
+			break;
+		case HS_ITEM_ATTACH:
+			take_attach(pairs, item);
+			break;
+		}
+	}
+}

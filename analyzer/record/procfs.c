@@ -1,0 +1,149 @@
+/* Reads /proc. */
+#include "record/procfs.h"
+
+#include "base/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { ARGUMENT_BYTES_MOST = 256 << 10 };
+
+/* Reads a file of /proc/PID; returns bytes read, or -1. The text is terminated. */
+static ssize_t read_file(char *text, size_t capacity, const char *format, ...)
+{
+	char path[128];
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(path, sizeof path, format, arguments);
+	va_end(arguments);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	size_t bytes = 0;
+	ssize_t got = 0;
+	while (bytes < capacity - 1 && (got = read(fd, text + bytes, capacity - 1 - bytes)) > 0)
+		bytes += (size_t)got;
+	close(fd);
+	text[bytes] = 0;
+	return got < 0 ? -1 : (ssize_t)bytes;
+}
+
+char *hs_proc_link(pid_t pid, const char *name)
+{
+	static const char deleted[] = " (deleted)";
+	char path[64], text[PATH_MAX + sizeof deleted];
+	snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
+	ssize_t bytes = readlink(path, text, sizeof text - 1);
+	if (bytes <= 0)
+		return NULL;
+	text[bytes] = 0;
+	size_t tail = sizeof deleted - 1;
+	if ((size_t)bytes > tail && strcmp(text + bytes - tail, deleted) == 0)
+		text[(size_t)bytes - tail] = 0;
+	return hs_copy_string(text);
+}
+
+char **hs_proc_arguments(pid_t pid)
+{
+	char *text = hs_allocate(ARGUMENT_BYTES_MOST);
+	ssize_t bytes = read_file(text, ARGUMENT_BYTES_MOST, "/proc/%d/cmdline", (int)pid);
+	size_t count = 0;
+	for (ssize_t i = 0; i < bytes; i++)
+		count += text[i] == 0 || i + 1 == bytes;
+	char **arguments = NULL;
+	if (bytes > 0) {
+		arguments = hs_allocate((count + 1) * sizeof *arguments + (size_t)bytes + 1);
+		char *copy = (char *)(arguments + count + 1);
+		memcpy(copy, text, (size_t)bytes + 1);
+		for (size_t i = 0; i < count; i++, copy += strlen(copy) + 1)
+			arguments[i] = copy;
+		arguments[count] = NULL;
+	}
+	free(text);
+	return arguments;
+}
+
+void hs_proc_thread_name(pid_t pid, uint32_t tid, char name[16])
+{
+	char text[32];
+	if (read_file(text, sizeof text, "/proc/%d/task/%u/comm", (int)pid, tid) <= 0)
+		return;
+	text[strcspn(text, "\n")] = 0;
+	snprintf(name, 16, "%.15s", text);
+}
+
+bool hs_proc_thread_lives(pid_t pid, uint32_t tid)
+{
+	char path[64];
+	snprintf(path, sizeof path, "/proc/%d/task/%u", (int)pid, tid);
+	return access(path, F_OK) == 0 || errno != ENOENT;
+}
+
+bool hs_proc_shares_root(pid_t pid)
+{
+	char path[64];
+	struct stat ours, theirs;
+	snprintf(path, sizeof path, "/proc/%d/root/", (int)pid);
+	return stat("/", &ours) == 0 && stat(path, &theirs) == 0 && ours.st_dev == theirs.st_dev &&
+	       ours.st_ino == theirs.st_ino;
+}
+
+int hs_proc_open_statm(pid_t pid)
+{
+	char path[64];
+	snprintf(path, sizeof path, "/proc/%d/statm", (int)pid);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+uint64_t hs_proc_resident(int statm)
+{
+	char text[128];
+	ssize_t bytes = pread(statm, text, sizeof text - 1, 0);
+	unsigned long long pages;
+	if (bytes <= 0)
+		return 0;
+	text[bytes] = 0;
+	return sscanf(text, "%*u %llu", &pages) == 1 ? pages * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+}
+
+uint64_t hs_proc_most_resident(pid_t pid)
+{
+	char text[4096];
+	unsigned long long kilobytes;
+	if (read_file(text, sizeof text, "/proc/%d/status", (int)pid) <= 0)
+		return 0;
+	const char *line = strstr(text, "\nVmHWM:");
+	return line && sscanf(line, "\nVmHWM: %llu", &kilobytes) == 1 ? kilobytes * 1024 : 0;
+}
+
+struct hs_proc_end hs_proc_end(pid_t pid)
+{
+	struct hs_proc_end end = {0};
+	char text[2048], path[32], state;
+	unsigned long long child_minor, child_major;
+	int status;
+	struct stat owner;
+	snprintf(path, sizeof path, "/proc/%d", (int)pid);
+	if (read_file(text, sizeof text, "/proc/%d/stat", (int)pid) <= 0 || stat(path, &owner) != 0)
+		return end;
+	const char *rest = strrchr(text, ')'), *last = strrchr(text, ' ');
+	/* state, then fields 4 .. 10, minflt, cminflt, majflt, cmajflt; the exit code is field 52, the last
+	 * one. */
+	if (!rest || !last ||
+	    sscanf(rest, ") %c %*d %*d %*d %*d %*d %*u %*u %llu %*u %llu", &state, &child_minor,
+		   &child_major) != 3 ||
+	    sscanf(last, " %d", &status) != 1)
+		return end;
+	/* To others than its owner the kernel says 0. */
+	end.known = state == 'Z' && (geteuid() == 0 || owner.st_uid == geteuid());
+	end.status = status;
+	end.had_children = child_minor || child_major;
+	return end;
+}

@@ -1,0 +1,34 @@
+/* Writes members of a recording (FORMAT.md). A member reaches the file whole or not at all, as far as the
+ * file system lets us; after the first error nothing more is written. */
+#ifndef HS_RECORD_WRITER_H
+#define HS_RECORD_WRITER_H
+
+#include "heapscope/format.h"
+#include "record/bytes.h"
+
+#include <stdbool.h>
+
+/* Deflates; one a thread of the collector. */
+struct hs_packer {
+	struct libdeflate_compressor *compressor;
+	struct hs_bytes out;
+};
+
+struct hs_packer *hs_packer_new(void);
+void hs_packer_free(struct hs_packer *packer);
+
+struct hs_writer {
+	struct hs_packer *packer; /* not owned */
+	int fd;
+	uint64_t offset; /* end of the last whole member */
+	int error;       /* errno of what failed, or 0 */
+};
+
+void hs_writer_init(struct hs_writer *writer, struct hs_packer *packer, int fd);
+/* Returns 0, or -1: not written, writer->error says why. */
+int hs_writer_member(struct hs_writer *writer, enum hs_member_kind kind, const struct hs_bytes *payload,
+		     uint32_t items);
+/* After an error: goes back to the last whole member, so that smaller ones may still find room. */
+void hs_writer_retry(struct hs_writer *writer);
+
+#endif
