@@ -41,13 +41,10 @@ const struct hs_fold_rule hs_fold_rules[] = {
 	C(NAME, "posix_memalign", "posix_memalign"),
 	C(NAME, "valloc", "valloc"),
 	C(NAME, "pvalloc", "pvalloc"),
-	C(START, "__libc_malloc", "__libc_malloc"),
-	C(START, "__libc_calloc", "__libc_calloc"),
-	C(START, "__libc_realloc", "__libc_realloc"),
-	C(START, "__libc_memalign", "__libc_memalign"),
-	C(START, "__libc_alloc_buffer", "__libc_alloc_buffer_allocate"),
-	C(START, "__GI___libc_", "__GI___libc_malloc"),
-	C(START, "_int_", "_int_malloc"),
+	C(NAME, "__libc_malloc", "__libc_malloc"),
+	C(NAME, "__libc_calloc", "__libc_calloc"),
+	C(NAME, "__libc_realloc", "__libc_realloc"),
+	C(NAME, "__libc_memalign", "__libc_memalign"),
 	/* gnulib, git, GNU and BSD programs: the plain call that never returns NULL */
 	C(NAME, "xmalloc", "xmalloc"),
 	C(NAME, "xzalloc", "xzalloc"),
@@ -147,11 +144,13 @@ static const char *skip_bracket(const char *at)
 /* Behind the symbol of an `operator` at `at`: operator<<, operator(), operator new[], operator bool. */
 static const char *skip_operator(const char *at)
 {
+	static const char *const symbols[] = {"()", "[]", "<<=", "<=>", "<<", "<=", "<", "\"\" ", "\"\""};
 	at += strlen("operator");
-	if (starts(at, "()") || starts(at, "[]"))
-		return at + 2;
+	for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++)
+		if (starts(at, symbols[i]))
+			return at + strlen(symbols[i]);
 	if (*at != ' ')
-		return at + strspn(at, "+-*/%^&|~!=<>,");
+		return at + strspn(at, "+-*/%^&|~!=>,");
 	while (*at && *at != '(') /* new, delete, a type; what it holds in brackets is part of it */
 		at = *at == '<' ? skip_bracket(at) : at + 1;
 	return at;
@@ -222,8 +221,10 @@ enum origin {
 
 static const char *skip_type_marks(const char *at)
 {
-	static const char *const marks[] = {"&", "*const ", "*mut ", "mut ", "dyn ", "'_ "};
+	static const char *const marks[] = {"&", "*const ", "*mut ", "mut ", "dyn "};
 	for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+		if (*at == '\'' && strchr(at, ' '))
+			at = strchr(at, ' ') + 1; /* a lifetime */
 		if (starts(at, marks[i])) {
 			at += strlen(marks[i]);
 			i = (size_t)-1;

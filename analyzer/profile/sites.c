@@ -172,6 +172,8 @@ static uint32_t *write_frames(struct making *making, struct draft *drafts, uint3
 
 static int compare_frames(const struct hs_profile *profile, uint32_t left, uint32_t right)
 {
+	if (left == right)
+		return 0;
 	const struct hs_frame *a = &profile->frames[left], *b = &profile->frames[right];
 	char *const *text = profile->strings.items;
 	int order = strcmp(text[a->function], text[b->function]);
