@@ -214,7 +214,7 @@ static bool more_words(struct hs_drain *drain, struct hs_stream *stream)
 			stream->first_chunk = chunk->next;
 			stream->open = false;
 			stream->gap = false;
-			stream->handed_over = stream->first_chunk == NO_CHUNK;
+			stream->handed_over = stream->first_chunk == NO_CHUNK && !drain->finish;
 			release(drain, index, header);
 			continue;
 		} else {
