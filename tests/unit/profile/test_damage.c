@@ -1,0 +1,480 @@
+/* Files that are no recording, cut ones, damaged ones, and ones made to deceive: each gets a message or a
+ * warning that says what is the matter; none crashes, hangs, takes memory that its size does not justify, or
+ * gives wrong numbers in silence. Meant to run under ASan and UBSan as well. */
+#include "check.h"
+#include "export/export.h"
+#include "profile/profile.h"
+#include "writer.h"
+
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char path[] = "test-damage.hs.gz";
+
+/* Loads and replays; `warning` is a copy. Returns the totals, or zeros with error->text. */
+static struct hs_totals read_all(struct hs_error *error, char *warning, size_t warning_bytes)
+{
+	struct hs_totals totals = {0};
+	struct hs_sites sites;
+	error->text[0] = warning[0] = 0;
+	struct hs_profile *profile = hs_profile_load(path, error);
+	if (!profile)
+		return totals;
+	if (hs_sites_make(profile, false, &sites, error) == 0) {
+		totals = sites.replay.totals;
+		hs_sites_free(&sites);
+	}
+	if (profile->facts.warning)
+		snprintf(warning, warning_bytes, "%s", profile->facts.warning);
+	hs_profile_free(profile);
+	return totals;
+}
+
+static void refused(const void *data, size_t count, const char *because)
+{
+	struct hs_error error;
+	char warning[2048];
+	save_bytes(path, data, count);
+	read_all(&error, warning, sizeof warning);
+	CHECK_SAYS(error.text, because);
+	CHECK_SAYS(error.text, path);
+}
+
+static void test_strangers(void)
+{
+	static const char gzip[] =
+		"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00";
+	struct hs_error error;
+	refused("", 0, "is empty");
+	refused("Hello, world\n", 13, "is a text file");
+	refused("{\"dhatFileVersion\":2}", 21, "is a text file");
+	refused("\0\1\2\3garbage\xff\xfe", 13, "is not a heapscope recording");
+	refused(gzip, 20, "is a gzip file, but not a heapscope recording");
+	refused(gzip, 2, "cut inside its first member");
+	refused("\x28\xb5\x2f\xfd\x04\x58", 6, "zstd");
+	CHECK(hs_profile_load("no/such/file.hs.gz", &error) == NULL);
+	CHECK_SAYS(error.text, "cannot open 'no/such/file.hs.gz': No such file or directory");
+	CHECK(hs_profile_load(".", &error) == NULL);
+	CHECK_SAYS(error.text, "is a directory");
+	CHECK(hs_profile_load("/dev/null", &error) == NULL);
+	CHECK_SAYS(error.text, "not a regular file");
+	unlink(path);
+	CHECK(mkfifo(path, 0600) == 0);
+	CHECK(hs_profile_load(path, &error) == NULL); /* and does not wait for a writer */
+	CHECK_SAYS(error.text, "not a regular file");
+	unlink(path);
+}
+
+static void refused_header(const char *json, const char *because)
+{
+	struct writer w;
+	writer_start(&w);
+	write_json(&w, HEADER, json);
+	refused(w.file.data, w.file.count, because);
+	writer_free(&w);
+}
+
+static void test_headers(void)
+{
+	refused_header("{\"version\":2,\"heapscope\":\"9.1\"}", "format version 2, written by heapscope 9.1");
+	refused_header("{\"version\":2}", "install the newer one");
+	refused_header("{\"version\":0}", "names no version");
+	refused_header("{}", "names no version");
+	refused_header("[1]", "no JSON object");
+	refused_header("{\"version\":1", "is damaged");
+	struct writer w;
+	writer_start(&w);
+	write_json(&w, FOOTER, "{}");
+	refused(w.file.data, w.file.count, "does not begin with a header");
+	writer_free(&w);
+}
+
+/* ---- cut and flipped ------------------------------------------------------------------------------------
+ */
+
+/* Two events members, 3 + 2 events: 100 + 20, free 100, 7, free 20. Ends of members go to `ends`. */
+static uint32_t make_small(struct writer *w, size_t *ends)
+{
+	uint32_t count = 0;
+	writer_start(w);
+	write_header(w);
+	ends[count++] = w->file.count;
+	add_module(w, "/home/me/prog", MAIN_PROGRAM);
+	write_modules(w);
+	ends[count++] = w->file.count;
+	uint32_t node = add_node(w, 0, 0, 0x1001);
+	add_node(w, node, 0, 0x2001);
+	write_nodes(w);
+	ends[count++] = w->file.count;
+	uint64_t first = event_alloc(w, 1, 1, 1, 100), second = event_alloc(w, 2, 2, 2, 20);
+	event_free(w, 1, 3, first);
+	write_events(w);
+	ends[count++] = w->file.count;
+	event_alloc(w, 1, 4, 2, 7);
+	event_free(w, 1, 5, second);
+	write_events(w);
+	ends[count++] = w->file.count;
+	uint32_t name = add_name(w, "main"), file = add_name(w, "main.c");
+	add_symbol(w, 0, 0x1001, 1, (const uint32_t[][4]){{name, file, 3, 0}});
+	write_symbols(w);
+	ends[count++] = w->file.count;
+	write_json(
+		w, FOOTER,
+		"{\"events\":5,\"allocations\":3,\"frees\":2,\"allocated_bytes\":127,\"peak_bytes\":120,"
+		"\"live_bytes\":7,\"live_blocks\":1,\"temporary\":2,\"duration_us\":9,\"end\":{\"exit\":0}}");
+	ends[count++] = w->file.count;
+	return count;
+}
+
+static void test_cut_at_every_byte(void)
+{
+	struct writer w;
+	size_t ends[16];
+	struct hs_error error;
+	char warning[2048];
+	uint32_t members = make_small(&w, ends);
+	for (size_t count = 0; count <= w.file.count; count++) {
+		save_bytes(path, w.file.data, count);
+		struct hs_totals totals = read_all(&error, warning, sizeof warning);
+		bool at_end = false;
+		for (uint32_t m = 0; m < members; m++)
+			at_end |= ends[m] == count;
+		uint64_t events = count < ends[3] ? 0 : count < ends[4] ? 3 : 5;
+		CHECK((error.text[0] != 0) == (count < ends[0]));
+		CHECK_NUMBER(totals.events, events);
+		CHECK_NUMBER(totals.counts.peak_bytes, events ? 120 : 0);
+		CHECK_NUMBER(totals.counts.live_bytes, events == 0 ? 0 : events == 3 ? 20 : 7);
+		if (count == w.file.count)
+			CHECK_TEXT(warning, "");
+		else if (count >= ends[0])
+			CHECK_SAYS(warning, at_end ? "without its closing record" : "cut after");
+		if (count > ends[3] + 40 && count < ends[4])
+			CHECK_SAYS(warning, "cut after 3 events, inside a member with 2 more events");
+	}
+	writer_free(&w);
+}
+
+/* Whatever bit is wrong: an error, a warning, or it did not matter. */
+static void test_flip_every_bit(void)
+{
+	struct writer w;
+	size_t ends[16];
+	struct hs_error error;
+	char warning[2048];
+	make_small(&w, ends);
+	unsigned silent = 0;
+	for (size_t bit = 0; bit < w.file.count * 8; bit++) {
+		w.file.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		save_bytes(path, w.file.data, w.file.count);
+		struct hs_totals totals = read_all(&error, warning, sizeof warning);
+		if (!error.text[0] && !warning[0]) {
+			silent++;
+			CHECK_NUMBER(totals.events, 5);
+			CHECK_NUMBER(totals.counts.allocated_bytes, 127);
+			CHECK_NUMBER(totals.counts.peak_bytes, 120);
+			CHECK_NUMBER(totals.counts.live_bytes, 7);
+		}
+		w.file.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
+	}
+	/* No checksum covers a member's reserved bytes, its kind, and the count of a JSON member: 7 members
+	 * of 24 + 8 bits, and 2 of 32. */
+	CHECK(silent <= 7 * (24 + 8) + 2 * 32);
+	writer_free(&w);
+}
+
+/* ---- well-formed, but wrong -----------------------------------------------------------------------------
+ */
+
+/* A header, a module, two nodes. */
+static void start(struct writer *w)
+{
+	writer_start(w);
+	write_header(w);
+	add_module(w, "/home/me/prog", MAIN_PROGRAM);
+	write_modules(w);
+	add_node(w, 0, 0, 0x1001);
+	add_node(w, 0, 0, 0x2001);
+	write_nodes(w);
+}
+
+static void warned(struct writer *w, uint64_t events, const char *because)
+{
+	struct hs_error error;
+	char warning[2048];
+	write_events(w);
+	save_bytes(path, w->file.data, w->file.count);
+	struct hs_totals totals = read_all(&error, warning, sizeof warning);
+	CHECK_TEXT(error.text, "");
+	CHECK_SAYS(warning, because);
+	CHECK_NUMBER(totals.events, events);
+	writer_free(w);
+}
+
+/* Appends an events member with exactly these columns. */
+static void write_columns(struct writer *w, uint64_t time_us, uint64_t before, uint32_t items,
+			  const uint8_t *columns[6], const size_t counts[6])
+{
+	struct bytes payload = {0};
+	put_number(&payload, time_us);
+	put_number(&payload, before);
+	for (int i = 0; i < 6; i++) {
+		put_number(&payload, counts[i]);
+		for (size_t k = 0; k < counts[i]; k++)
+			put_byte(&payload, columns[i][k]);
+	}
+	write_member(w, EVENTS, &payload, items);
+	free(payload.data);
+}
+
+/* One allocation of 9 bytes at node 1, thread 1, with one column replaced. */
+static void warned_column(int column, const char *bytes, size_t count, uint32_t items, const char *because)
+{
+	struct writer w;
+	const uint8_t *columns[6] = {(const uint8_t *)"\0", (const uint8_t *)"\1\1", (const uint8_t *)"\1",
+				     (const uint8_t *)"\3", (const uint8_t *)"\x0a", (const uint8_t *)""};
+	size_t counts[6] = {1, 2, 1, 1, 1, 0};
+	columns[column] = (const uint8_t *)bytes;
+	counts[column] = count;
+	start(&w);
+	write_columns(&w, 0, 0, items, columns, counts);
+	warned(&w, 0, because);
+}
+
+static void test_wrong_columns(void)
+{
+	static const char misfit[] = "its columns do not fit together";
+	struct writer w;
+	const uint8_t *good[6] = {(const uint8_t *)"\0", (const uint8_t *)"\1\1", (const uint8_t *)"\1",
+				  (const uint8_t *)"\3", (const uint8_t *)"\x0a", (const uint8_t *)""};
+	start(&w);
+	write_columns(&w, 0, 0, 1, good, (const size_t[]){1, 2, 1, 1, 1, 0});
+	warned(&w, 1, "without its closing record");
+	start(&w);
+	write_columns(&w, 0, 5, 1, good, (const size_t[]){1, 2, 1, 1, 1, 0});
+	warned(&w, 0, "events before it are missing");
+	start(&w);
+	write_columns(&w, 7, 0, 1, good, (const size_t[]){1, 2, 1, 1, 1, 0});
+	warned(&w, 0, "events before it are missing");
+
+	warned_column(0, "\4", 1, 1, misfit);   /* no such kind */
+	warned_column(0, "\0\0", 2, 1, misfit); /* more kinds than items */
+	warned_column(0, "\0", 1, 2, misfit);   /* fewer */
+	warned_column(0, "\1", 1, 1, misfit);   /* a free without distance */
+	warned_column(1, "\0\1", 2, 1, misfit); /* thread 0 */
+	warned_column(1, "\1\2", 2, 1, misfit); /* too long a run */
+	warned_column(1, "\1\0", 2, 1, misfit); /* an empty one */
+	warned_column(1, "\1", 1, 1, misfit);   /* half a run */
+	warned_column(1, "", 0, 1, misfit);
+	warned_column(2, "\x81", 1, 1, misfit); /* half a number */
+	warned_column(2, "\1\1", 2, 1, misfit); /* one too many */
+	warned_column(2, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\1", 10, 1, "time is impossible");
+	warned_column(2, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\2", 10, 1, misfit); /* more than 64 bits */
+	warned_column(3, "\x09", 1, 1, "a stack that is not in the file");         /* node 4 */
+	warned_column(3, "\2", 1, 1, "a stack that is not in the file");           /* node -1 */
+	warned_column(3, "\xff\xff\xff\xff\x0f", 5, 1, "a stack that is not in the file");
+	warned_column(3, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\1", 10, 1, "a stack that is not in the file");
+	warned_column(4, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\1", 10, 1, "an impossible size");
+	warned_column(4, "", 0, 1, misfit);
+	warned_column(5, "\0", 1, 1, misfit);
+}
+
+static void test_wrong_blocks(void)
+{
+	struct writer w;
+	start(&w);
+	uint64_t block = event_alloc(&w, 1, 1, 1, 10);
+	event_free(&w, 1, 2, block);
+	event_free(&w, 1, 3, block);
+	warned(&w, 2, "damaged after 2 of 3 events (an event ends a block that is not live)");
+	start(&w);
+	event_alloc(&w, 1, 1, 1, 10);
+	event_free(&w, 1, 2, (uint64_t)-1); /* the block before the first */
+	event_alloc(&w, 1, 3, 1, 10);
+	warned(&w, 1, "damaged after 1 of 3 events");
+	start(&w);
+	block = event_alloc(&w, 1, 1, 1, 10);
+	event_move(&w, 1, 2, block, 2, 20);
+	event_resize(&w, 1, 3, block, 2, 30);
+	warned(&w, 2, "damaged after 2 of 3 events");
+	start(&w); /* dead, in a page that is gone */
+	block = event_alloc(&w, 1, 1, 1, 10);
+	event_free(&w, 1, 1, block);
+	for (int i = 0; i < 1000; i++)
+		event_free(&w, 1, 1, event_alloc(&w, 1, 1, 1, 10));
+	event_free(&w, 1, 2, block);
+	warned(&w, 2002, "damaged after 2002 of 2003 events");
+}
+
+static void test_order_of_members(void)
+{
+	struct writer w, parts;
+	/* Nodes after the events: what is read at once can still be used. */
+	writer_start(&w);
+	write_header(&w);
+	event_alloc(&w, 1, 1, 1, 10);
+	write_events(&w);
+	add_node(&w, 0, -1, 0x1001);
+	write_nodes(&w);
+	warned(&w, 1, "without its closing record");
+	/* Nodes before their module. */
+	writer_start(&w);
+	write_header(&w);
+	add_node(&w, 0, 0, 0x1001);
+	write_nodes(&w);
+	event_alloc(&w, 1, 1, 1, 10);
+	warned(&w, 0, "lies in a module that is not in the file");
+	/* Two events members, swapped. */
+	start(&w);
+	size_t first = w.file.count;
+	event_alloc(&w, 1, 1, 1, 10);
+	write_events(&w);
+	size_t second = w.file.count;
+	event_alloc(&w, 1, 2, 1, 10);
+	write_events(&w);
+	writer_start(&parts);
+	for (size_t i = 0; i < first; i++)
+		put_byte(&parts.file, w.file.data[i]);
+	for (size_t i = second; i < w.file.count; i++)
+		put_byte(&parts.file, w.file.data[i]);
+	for (size_t i = first; i < second; i++)
+		put_byte(&parts.file, w.file.data[i]);
+	writer_free(&w);
+	warned(&parts, 0, "damaged after 0 of 2 events");
+	/* Nodes twice. */
+	start(&w);
+	w.node_count = 1;
+	add_node(&w, 0, 0, 0x1001);
+	write_nodes(&w);
+	event_alloc(&w, 1, 1, 1, 10);
+	warned(&w, 1, "stack 1 stands where 3 is due");
+	/* Something after the footer; another recording. */
+	start(&w);
+	write_json(&w, FOOTER, "{}");
+	put_byte(&w.file, 'x');
+	warned(&w, 0, "1 bytes follow the end");
+	start(&w);
+	write_json(&w, FOOTER, "{}");
+	write_header(&w);
+	warned(&w, 0, "a second recording begins");
+	start(&w);
+	write_header(&w);
+	warned(&w, 0, "a second recording begins");
+	/* A kind of the future. */
+	start(&w);
+	write_json(&w, 77, "whatever");
+	event_alloc(&w, 1, 1, 1, 10);
+	warned(&w, 1, "without its closing record");
+}
+
+/* ---- lies about sizes -----------------------------------------------------------------------------------
+ */
+
+static void put_fixed_at(uint8_t *at, uint32_t value)
+{
+	for (int i = 0; i < 4; i++)
+		at[i] = (uint8_t)(value >> 8 * i);
+}
+
+/* The header of the last member claims something else. */
+static void warned_claim(uint8_t kind, size_t offset, uint32_t value, const char *because)
+{
+	struct writer w;
+	start(&w);
+	size_t member = w.file.count;
+	write_json(&w, kind, "0123456789");
+	put_fixed_at(w.file.data + member + offset, value);
+	warned(&w, 0, because);
+}
+
+static void warned_payload(uint8_t kind, const char *bytes, size_t count, uint32_t items, const char *because)
+{
+	struct writer w;
+	struct bytes payload = {0};
+	for (size_t i = 0; i < count; i++)
+		put_byte(&payload, (uint8_t)bytes[i]);
+	start(&w);
+	write_member(&w, kind, &payload, items);
+	free(payload.data);
+	warned(&w, 0, because);
+}
+
+#define HUGE_NUMBER "\xff\xff\xff\xff\xff\xff\xff\xff\x7f"
+
+static void test_absurd_sizes(void)
+{
+	/* Members: offset 20 is its own size, 24 the payload's, 28 the number of items. */
+	warned_claim(NODES, 20, 0, "damaged after 0 events");
+	warned_claim(NODES, 20, 41, "damaged");
+	warned_claim(NODES, 20, UINT32_MAX, "damaged");
+	warned_claim(NODES, 24, UINT32_MAX, "damaged");
+	warned_claim(NODES, 24, 64 << 20, "damaged");
+	warned_claim(NODES, 24, 1000, "checksum or size");
+	warned_claim(NODES, 28, UINT32_MAX, "damaged");
+	warned_claim(EVENTS, 28, 65537, "damaged");
+	/* Payloads. */
+	warned_payload(NODES, HUGE_NUMBER, 9, 1, "stands where 3 is due");
+	warned_payload(NODES, "\3\4\0\2", 4, 1, "stack 3 has no parent");
+	warned_payload(NODES, "\3\0\0\2", 4, 1, "stack 3 has no parent");
+	warned_payload(NODES, "\3\1\0\2\1\0\2", 7, 1, "3 bytes follow its last item");
+	warned_payload(NODES, "\3\1\0", 3, 1, "ends too early");
+	warned_payload(MODULES, "\1\1\0\0\0\0" HUGE_NUMBER, 15, 1, "too long");
+	warned_payload(MODULES, "\3\1", 2, 1, "unknown type 3");
+	warned_payload(MODULES, "\2\x09\0", 3, 1, "unloaded but not loaded");
+	warned_payload(THREADS, HUGE_NUMBER "\1\0", 11, 1, "a thread has the number");
+	warned_payload(THREADS, "\0\1\0", 3, 1, "a thread has the number 0");
+	warned_payload(SAMPLES, "\1" HUGE_NUMBER, 10, 1, "ends too early");
+	warned_payload(SAMPLES, "\1\1\1\1", 4, 2, "ends too early");
+	warned_payload(SYMBOLS, HUGE_NUMBER, 9, 1, "ends too early");
+	warned_payload(SYMBOLS, "\1\0\1\2" HUGE_NUMBER, 13, 1, "ends too early");
+	warned_payload(SYMBOLS, "\1\0\1\2\1\5\0\0\0", 9, 1, "ends too early"); /* no string 5 */
+	warned_payload(FOOTER, "{\"events\":9}", 12, 1,
+		       "the events give 0 events where the recorder counted 9");
+	warned_payload(FOOTER, "{\"end\":", 7, 1, "a closing record at byte");
+}
+
+/* Damage in one member must not cost the others: names are still there. */
+static void test_damage_in_the_middle(void)
+{
+	struct writer w;
+	size_t ends[16];
+	struct hs_error error;
+	struct hs_sites sites;
+	make_small(&w, ends);
+	w.file.data[ends[4] - 1] ^= 1; /* the second events member */
+	save_bytes(path, w.file.data, w.file.count);
+	struct hs_profile *p = hs_profile_load(path, &error);
+	CHECK(p && hs_sites_make(p, false, &sites, &error) == 0);
+	CHECK_SAYS(p->facts.warning, "damaged after 3 of 5 events (its checksum or size is wrong)");
+	CHECK_NUMBER(sites.replay.totals.counts.live_bytes, 20);
+	CHECK_NUMBER(p->facts.end, HS_END_EXIT);
+	CHECK_TEXT(p->strings.items[p->frames[p->nodes[1].first_frame].function], "main");
+	char *before = strdup(p->facts.warning);
+	hs_sites_free(&sites);
+	CHECK(hs_sites_make(p, false, &sites, &error) == 0); /* a second replay says the same once */
+	CHECK_TEXT(p->facts.warning, before);
+	free(before);
+	hs_sites_free(&sites);
+	hs_profile_free(p);
+	writer_free(&w);
+}
+
+int main(void)
+{
+#ifndef __SANITIZE_ADDRESS__
+	/* All files here are small: so must the memory be. Threads' stacks and arenas are the most of it. */
+	setrlimit(RLIMIT_AS, &(struct rlimit){1024UL << 20, 1024UL << 20});
+#endif
+	test_strangers();
+	test_headers();
+	test_cut_at_every_byte();
+	test_flip_every_bit();
+	test_wrong_columns();
+	test_wrong_blocks();
+	test_order_of_members();
+	test_absurd_sizes();
+	test_damage_in_the_middle();
+	unlink(path);
+	return check_failures();
+}
