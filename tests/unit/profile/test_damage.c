@@ -11,6 +11,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#ifdef __has_feature /* clang */
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__
+#endif
+#endif
+
 static const char path[] = "test-damage.hs.gz";
 
 /* Loads and replays; `warning` is a copy. Returns the totals, or zeros with error->text. */
