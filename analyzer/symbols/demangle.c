@@ -7,11 +7,14 @@
 #include <ctype.h>
 #include <libiberty/demangle.h>
 #include <setjmp.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-	/* libiberty's parsers recurse at most once a character; this keeps them within a small stack. */
+	/* libiberty's parsers recurse at most once a character; names of this length take 1.5 MiB of stack at
+	   most. */
 	LONGEST_MANGLED = 8192,
 	/* Back references make the output grow exponentially with the input; nobody reads more than this. */
 	LONGEST_OUTPUT = 16384,
@@ -90,6 +93,24 @@ static bool dlang_is_cheap(const char *name, size_t length)
 	return true;
 }
 
+/* What gcc and clang call the code that runs before main() for a file: its name ends with that of a symbol or
+ * of the file. */
+static char *demangle_initializer(const char *name)
+{
+	static const char constructors[] = "_GLOBAL__sub_I_", destructors[] = "_GLOBAL__sub_D_";
+	bool construct = strncmp(name, constructors, sizeof constructors - 1) == 0;
+	if (!construct && strncmp(name, destructors, sizeof destructors - 1) != 0)
+		return NULL;
+	const char *key = name + sizeof constructors - 1;
+	char *readable_key = key[0] == '_' && key[1] == 'Z' ? hs_demangle(key) : NULL;
+	char *text = NULL;
+	if (asprintf(&text, "global %s keyed to %s", construct ? "constructors" : "destructors",
+		     readable_key ? readable_key : key) < 0)
+		text = NULL;
+	free(readable_key);
+	return text;
+}
+
 static char *demangle_plain(const char *name, size_t length)
 {
 	int options = DMGL_PARAMS | DMGL_ANSI;
@@ -99,8 +120,11 @@ static char *demangle_plain(const char *name, size_t length)
 		return dlang_is_cheap(name, length) ? dlang_demangle(name, options) : NULL;
 	if (name[1] != 'R' && name[1] != 'Z' && strncmp(name, "_GLOBAL_", 8) != 0)
 		return NULL;
+	char *text = demangle_initializer(name);
+	if (text)
+		return text;
 	/* A legacy Rust name is a C++ name with a hash at its end: ask for Rust first. */
-	char *text = demangle_bounded(rust_demangle_callback, name, options);
+	text = demangle_bounded(rust_demangle_callback, name, options);
 	if (text || name[1] == 'R')
 		return text;
 	/* The return type of a template function stands in front of the name and would hide it. */

@@ -42,26 +42,89 @@ static bool follow_reference(Dwarf_Die *die)
 	return true;
 }
 
+/* Of a function: the linkage name, else NULL with *name set to DW_AT_name, or to NULL if there is neither.
+ * *die becomes the last one of the chain of abstract origins and specifications: the declaration. */
+static const char *find_names(Dwarf_Die *die, const char **name)
+{
+	*name = NULL;
+	for (int i = 0; i < MOST_REFERENCES; i++) {
+		const char *linkage_name = string_attribute(die, DW_AT_linkage_name);
+		if (!linkage_name)
+			linkage_name = string_attribute(die, DW_AT_MIPS_linkage_name);
+		if (!*name)
+			*name = string_attribute(die, DW_AT_name);
+		if (linkage_name)
+			return linkage_name;
+		if (!follow_reference(die))
+			break;
+	}
+	return NULL;
+}
+
+/* Writes the part of a qualified name that a scope adds. True if it is complete: nothing belongs in front of
+ * it. */
+static bool write_scope(struct hs_names *names, Dwarf_Die *scope, bool holds_call_operator, FILE *out)
+{
+	const char *name;
+	switch (dwarf_tag(scope)) {
+	case DW_TAG_subprogram: {
+		const char *linkage_name = find_names(scope, &name);
+		if (linkage_name) {
+			fprintf(out, "%s::", names->texts.items[hs_names_readable(names, linkage_name)]);
+			return true;
+		}
+		break;
+	}
+	case DW_TAG_namespace:
+		name = string_attribute(scope, DW_AT_name);
+		if (!name)
+			name = "(anonymous namespace)";
+		break;
+	default:
+		name = string_attribute(scope, DW_AT_name);
+		if (!name && holds_call_operator)
+			name = "{lambda}"; /* gcc gives the class of a lambda function no name */
+		break;
+	}
+	if (name)
+		fprintf(out, "%.*s::", LONGEST_QUALIFIED, name);
+	return false;
+}
+
+/* The text of one scope; malloc'ed. */
+static char *scope_text(struct hs_names *names, Dwarf_Die *scope, bool holds_call_operator, bool *complete)
+{
+	char *text = NULL;
+	size_t length = 0;
+	FILE *out = open_memstream(&text, &length);
+	if (!out)
+		return NULL;
+	*complete = write_scope(names, scope, holds_call_operator, out);
+	fclose(out);
+	return text;
+}
+
 /* Writes "outer::inner::" for the scopes around a DIE. */
-static void write_scopes(struct hs_units *units, struct hs_unit *near, Dwarf_Die *die, FILE *out)
+static void write_scopes(struct hs_units *units, struct hs_unit *near, struct hs_names *names, Dwarf_Die *die,
+			 const char *name, FILE *out)
 {
 	struct hs_unit *unit = hs_units_of_die(units, die, near);
 	if (!unit)
 		return;
 	hs_unit_index(units, unit);
-	uint32_t chain[MOST_SCOPES], count = 0;
-	for (uint32_t scope = hs_unit_scope_around(unit, dwarf_dieoffset(die));
-	     scope != HS_NO_INDEX && count < MOST_SCOPES; scope = unit->scopes[scope].parent)
-		chain[count++] = scope;
-	while (count-- > 0) {
+	char *texts[MOST_SCOPES];
+	uint32_t count = 0;
+	bool complete = false;
+	for (uint32_t index = hs_unit_scope_around(unit, dwarf_dieoffset(die));
+	     index != HS_NO_INDEX && count < MOST_SCOPES && !complete; index = unit->scopes[index].parent) {
 		Dwarf_Die scope;
-		if (!dwarf_offdie(dwarf_cu_getdwarf(die->cu), unit->scopes[chain[count]].die_offset, &scope))
-			continue;
-		const char *name = string_attribute(&scope, DW_AT_name);
-		if (name)
-			fprintf(out, "%.*s::", LONGEST_QUALIFIED, name);
-		else if (dwarf_tag(&scope) == DW_TAG_namespace)
-			fputs("(anonymous namespace)::", out);
+		bool lambda = count == 0 && strcmp(name, "operator()") == 0;
+		if (dwarf_offdie(dwarf_cu_getdwarf(die->cu), unit->scopes[index].die_offset, &scope))
+			texts[count++] = scope_text(names, &scope, lambda, &complete);
+	}
+	while (count-- > 0) {
+		fputs(texts[count] ? texts[count] : "", out);
+		free(texts[count]);
 	}
 }
 
@@ -74,7 +137,7 @@ static uint32_t qualified_name(struct hs_units *units, struct hs_unit *unit, str
 	FILE *out = open_memstream(&text, &length);
 	if (!out)
 		return hs_names_plain(names, name);
-	write_scopes(units, unit, declaration, out);
+	write_scopes(units, unit, names, declaration, name, out);
 	fprintf(out, "%.*s", LONGEST_QUALIFIED, name);
 	fclose(out);
 	uint32_t index = text ? hs_names_plain(names, text) : 0;
@@ -85,25 +148,13 @@ static uint32_t qualified_name(struct hs_units *units, struct hs_unit *unit, str
 static void name_function(struct hs_units *units, struct hs_unit *unit, struct hs_names *names,
 			  struct hs_function *function, Dwarf_Die die)
 {
-	const char *name = NULL;
+	const char *name;
+	const char *linkage_name = find_names(&die, &name);
 	function->named = true;
-	for (int i = 0; i < MOST_REFERENCES; i++) {
-		const char *linkage_name = string_attribute(&die, DW_AT_linkage_name);
-		if (!linkage_name)
-			linkage_name = string_attribute(&die, DW_AT_MIPS_linkage_name);
-		if (linkage_name) {
-			function->has_linkage_name = true;
-			if (!name)
-				name = string_attribute(&die, DW_AT_name);
-			function->name = hs_names_with_rust_arguments(names, linkage_name, name);
-			return;
-		}
-		if (!name)
-			name = string_attribute(&die, DW_AT_name);
-		if (!follow_reference(&die))
-			break;
-	}
-	if (name)
+	function->has_linkage_name = linkage_name != NULL;
+	if (linkage_name)
+		function->name = hs_names_with_rust_arguments(names, linkage_name, name);
+	else if (name)
 		function->name = qualified_name(units, unit, names, &die, name);
 }
 

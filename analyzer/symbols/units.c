@@ -179,6 +179,7 @@ static bool is_scope(uint32_t tag)
 	case DW_TAG_structure_type:
 	case DW_TAG_union_type:
 	case DW_TAG_interface_type:
+	case DW_TAG_subprogram:
 		return true;
 	default:
 		return false;
@@ -242,9 +243,9 @@ static void index_die(struct unit_pass *pass, const struct hs_die *die)
 			own = add_function(pass->units, pass->unit, die, function, &pass->range_budget);
 		if (own != HS_NO_INDEX || die->tag == DW_TAG_subprogram)
 			function = own;
-	} else if (is_scope(die->tag) && die->has_children && pass->unit->scope_count < HS_NO_INDEX) {
-		open_scope(pass, die);
 	}
+	if (is_scope(die->tag) && die->has_children && pass->unit->scope_count < HS_NO_INDEX)
+		open_scope(pass, die);
 	pass->functions[die->depth + 1] = function;
 }
 

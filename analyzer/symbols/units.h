@@ -21,7 +21,7 @@ struct hs_function {
 	uint32_t name; /* index in the texts of hs_names */
 };
 
-/* A DIE that names what is inside: namespace, class. */
+/* A DIE that names what is inside: namespace, class; function, for the classes and lambda functions in it. */
 struct hs_scope {
 	uint64_t die_offset;
 	uint64_t end;
