@@ -20,7 +20,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { BUCKETS = 1024, REQUEST_BYTES = 16384, BURST = 400, HOT_KEYS = 40 };
+enum { BUCKETS = 1024, REQUEST_BYTES = 16384, BURST = 1000, HOT_KEYS = 40 };
 
 static void *must(void *block)
 {
@@ -281,12 +281,12 @@ static void *client(void *argument)
 	unsigned short port = *(unsigned short *)argument;
 	static int failures;
 	for (unsigned i = 0; i < BURST; i++) {
-		char *body = must(malloc(64 + i * 16)), *request;
-		memset(body, 'a' + (int)(i % 26), 64 + i * 16);
+		char *body = must(malloc(64 + i * 12)), *request;
+		memset(body, 'a' + (int)(i % 26), 64 + i * 12);
 		int length =
 			asprintf(&request,
 				 "PUT /user/%u HTTP/1.0\r\nHost: localhost\r\nContent-Length: %u\r\n\r\n%.*s",
-				 i, 64 + i * 16, (int)(64 + i * 16), body);
+				 i, 64 + i * 12, (int)(64 + i * 12), body);
 		if (length < 0)
 			must(NULL);
 		failures += exchange(port, request, (size_t)length) != 200;

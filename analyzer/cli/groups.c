@@ -25,8 +25,7 @@ uint64_t hs_metric(const struct hs_counts *counts, enum hs_metric metric)
 	}
 }
 
-/* Orders frames by what people see of them; frames without a name by their address too. */
-static int compare_frames(const struct hs_profile *profile, uint32_t a_index, uint32_t b_index)
+int hs_frames_compare(const struct hs_profile *profile, uint32_t a_index, uint32_t b_index)
 {
 	if (a_index == HS_NO_FRAME || b_index == HS_NO_FRAME)
 		return (a_index != HS_NO_FRAME) - (b_index != HS_NO_FRAME);
@@ -55,12 +54,12 @@ static int compare_sites_by_line(const void *a, const void *b, void *argument)
 {
 	const struct context *context = argument;
 	uint32_t a_site = *(const uint32_t *)a, b_site = *(const uint32_t *)b;
-	int order = compare_frames(context->profile, hs_site_own_frame(&context->sites->items[a_site]),
-				   hs_site_own_frame(&context->sites->items[b_site]));
+	int order = hs_frames_compare(context->profile, hs_site_own_frame(&context->sites->items[a_site]),
+				      hs_site_own_frame(&context->sites->items[b_site]));
 	return order ? order : (a_site > b_site) - (a_site < b_site);
 }
 
-static void add_counts(struct hs_counts *sum, const struct hs_counts *counts)
+void hs_counts_add(struct hs_counts *sum, const struct hs_counts *counts)
 {
 	sum->allocated_bytes += counts->allocated_bytes;
 	sum->allocations += counts->allocations;
@@ -88,14 +87,14 @@ void hs_groups_make(struct hs_groups *groups, const struct hs_profile *profile, 
 		const struct hs_site *site = &sites->items[groups->sites[i]];
 		uint32_t frame = hs_site_own_frame(site);
 		struct hs_group *group = groups->count ? &groups->items[groups->count - 1] : NULL;
-		if (group == NULL || compare_frames(profile, group->frame, frame) != 0) {
+		if (group == NULL || hs_frames_compare(profile, group->frame, frame) != 0) {
 			groups->items =
 				hs_grow(groups->items, groups->count, &capacity, sizeof(*groups->items));
 			group = &groups->items[groups->count++];
 			*group = (struct hs_group){.frame = frame, .first = i};
 		}
 		group->count++;
-		add_counts(&group->counts, &site->counts);
+		hs_counts_add(&group->counts, &site->counts);
 	}
 }
 
@@ -130,22 +129,4 @@ uint32_t hs_groups_sort(const struct hs_groups *groups, const struct hs_profile 
 	}
 	qsort_r(*order, count, sizeof(uint32_t), compare_groups, &context);
 	return count;
-}
-
-static int compare_sites(const void *a, const void *b, void *argument)
-{
-	const struct context *context = argument;
-	uint32_t a_site = *(const uint32_t *)a, b_site = *(const uint32_t *)b;
-	uint64_t a_value = hs_metric(&context->sites->items[a_site].counts, context->metric);
-	uint64_t b_value = hs_metric(&context->sites->items[b_site].counts, context->metric);
-	if (a_value != b_value)
-		return a_value > b_value ? -1 : 1;
-	return (a_site > b_site) - (a_site < b_site);
-}
-
-void hs_group_sort_sites(struct hs_groups *groups, const struct hs_group *group, const struct hs_sites *sites,
-			 enum hs_metric metric)
-{
-	struct context context = {.sites = sites, .metric = metric};
-	qsort_r(groups->sites + group->first, group->count, sizeof(uint32_t), compare_sites, &context);
 }

@@ -12,6 +12,7 @@ struct hs_group {
 	uint32_t first, count;   /* its sites: hs_groups.sites[first .. first + count) */
 	struct hs_counts counts; /* sums; max_bytes and max_blocks are not (maxima do not add up): 0 */
 	uint32_t number;         /* in the report, from 1; 0: not shown (yet) */
+	uint32_t tables;         /* that show it: a bit each, 1 << metric */
 };
 
 struct hs_groups {
@@ -35,8 +36,10 @@ uint64_t hs_metric(const struct hs_counts *counts, enum hs_metric metric);
 uint32_t hs_groups_sort(const struct hs_groups *groups, const struct hs_profile *profile,
 			enum hs_metric metric, uint32_t **order);
 
-/* Orders a group's sites by a metric, largest first; equals stay in the order of hs_sites. */
-void hs_group_sort_sites(struct hs_groups *groups, const struct hs_group *group, const struct hs_sites *sites,
-			 enum hs_metric metric);
+/* Orders frames by what people see of them: function, file, line, module; the address if there is no name. 0:
+ * they look the same. HS_NO_FRAME comes first. */
+int hs_frames_compare(const struct hs_profile *profile, uint32_t a, uint32_t b);
+
+void hs_counts_add(struct hs_counts *sum, const struct hs_counts *counts);
 
 #endif

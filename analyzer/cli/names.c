@@ -261,7 +261,8 @@ void hs_name_short(struct hs_text *text, const char *name, size_t columns, bool 
 	size_t start = 0;
 	hs_text_add(&clean, "");
 	hs_text_add(&simple, "");
-	hs_text_clean(&clean, name);
+	/* glibc's second names of its own functions */
+	hs_text_clean(&clean, strncmp(name, "__GI_", 5) == 0 ? name + 5 : name);
 	drop_arguments(&simple, clean.bytes, utf8);
 	if (simple.count > LONGEST) {
 		start = simple.count - LONGEST;

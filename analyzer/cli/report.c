@@ -275,8 +275,8 @@ static void add_notes(struct hs_text *text, const struct hs_report *report)
 	add_missing_lines(text, report);
 	if (!report->raw)
 		paragraph(text, report, "note: ",
-			  "frames of allocators and containers are folded into their callers; --raw shows "
-			  "them");
+			  "stacks are shown without the insides of allocators, containers and libc; --raw "
+			  "shows them whole");
 }
 
 static void add_next(struct hs_text *text, const struct hs_report *report)

@@ -1,7 +1,8 @@
 /* What `heapscope print` shows of a recording, as text for people and as JSON for programs.
  *
  *   report.c        the parts from top to bottom: facts, headline, notes
- *   report_sites.c  the tables of sites and the stacks below them
+ *   report_sites.c  the tables of sites
+ *   report_stacks.c the stacks below them
  *   report_json.c   docs/json.md
  */
 #ifndef HS_REPORT_H
@@ -33,6 +34,19 @@ void hs_report_sites(struct hs_text *text, const struct hs_report *report);
 /* What a frame is called, and where it is: at most `columns` wide. */
 void hs_frame_name(struct hs_text *text, const struct hs_report *report, uint32_t frame, size_t columns);
 void hs_frame_place(struct hs_text *text, const struct hs_report *report, uint32_t frame, size_t columns);
+
+size_t hs_frame_place_columns(const struct hs_report *report, uint32_t frame, size_t most);
+/* Adds name and place as two columns; the name takes exactly name_columns, the place at most most_place. */
+void hs_frame_row(struct hs_text *text, const struct hs_report *report, uint32_t frame, size_t name_columns,
+		  size_t most_place);
+
+/* Adds the line above a part of the report. */
+void hs_report_title(struct hs_text *text, const struct hs_report *report, const char *title,
+		     const char *right);
+
+/* The stacks of one group: those that make up most of what the group's tables show. */
+void hs_report_stacks(struct hs_text *text, const struct hs_report *report, const struct hs_groups *groups,
+		      const struct hs_group *group);
 
 /* The words for "at exit" that fit how the recording ended. */
 const char *hs_end_words(const struct hs_facts *facts);

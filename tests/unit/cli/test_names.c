@@ -38,6 +38,7 @@ static void test_names(void)
 	check_name("Row::operator unsigned long() const", 80, "Row::operator unsigned long");
 	check_name("Row::operator()(int)", 80, "Row::operator()");
 	check_name("my_operator(int)", 80, "my_operator");
+	check_name("__GI___strdup", 80, "__strdup"); /* glibc's second name */
 	/* Rust */
 	check_name("<alloc::vec::Vec<u8> as core::clone::Clone>::clone", 80,
 		   "<alloc::vec::Vec<...> as core::clone::Clone>::clone");

@@ -177,8 +177,8 @@ static const char whole[] =
 "note: no line numbers for libplug.so.1, which makes 4.0% of the calls: build it\n"
 "      with -g, or install its debug symbols (on Debian a package that ends in\n"
 "      -dbgsym)\n"
-"note: frames of allocators and containers are folded into their callers; --raw\n"
-"      shows them\n"
+"note: stacks are shown without the insides of allocators, containers and libc;\n"
+"      --raw shows them whole\n"
 "next: heapscope export --format dhat server.hs.gz   for the DHAT viewer\n"
 "      heapscope print -n 0 server.hs.gz   all sites; --json for programs\n";
 /* clang-format on */
@@ -214,6 +214,67 @@ static void test_widths(void)
 		check_has(text, "▲");
 		free(text);
 	}
+}
+
+/* What is inside of libc goes, but its entry that the program called; and how libc starts the program. Then
+ * two of the three stacks are the same. */
+static void test_libc(void)
+{
+	static char *names[] = {
+		"",       "main",     "greet",          "asprintf", "vasprintf", "grow", "__libc_start_main",
+		"_start", "/srv/a.c", "/lib/libc.so.6", "/srv/a"};
+	static struct hs_module libc_modules[] = {{.path = 10}, {.path = 9}};
+	static struct hs_frame libc_frames[] = {
+		{.function = 1, .file = 8, .line = 9, .module = 0},               /* 0 main */
+		{.function = 2, .file = 8, .line = 5, .module = 0},               /* 1 greet */
+		{.function = 3, .module = 1},                                     /* 2 asprintf */
+		{.function = 4, .module = 1},                                     /* 3 vasprintf */
+		{.function = 5, .module = 1},                                     /* 4 grow */
+		{.function = 6, .module = 1},                                     /* 5 __libc_start_main */
+		{.function = 7, .module = 0},                                     /* 6 _start */
+		{.function = 2, .file = 8, .line = 5, .module = 0, .address = 1}, /* 7 looks like 1 */
+	};
+	static uint32_t one[] = {4, 3, 2, 1, 0, 5, 6}, two[] = {3, 2, 7, 0, 5, 6}, three[] = {2, 1, 5};
+	struct hs_counts counts = {
+		.allocated_bytes = 10, .allocations = 1, .peak_bytes = 10, .peak_blocks = 1};
+	struct hs_site libc_sites[] = {
+		{.frames = one, .frame_count = 7, .own_frame = 3, .counts = counts},
+		{.frames = two, .frame_count = 6, .own_frame = 2, .counts = counts},
+		{.frames = three, .frame_count = 3, .own_frame = 1, .counts = counts},
+	};
+	struct hs_profile other = {.strings = {.items = names, .count = 11},
+				   .modules = libc_modules,
+				   .module_count = 2,
+				   .frames = libc_frames,
+				   .frame_count = 8};
+	struct hs_sites other_sites = {.items = libc_sites, .count = 3};
+	other_sites.replay.totals.counts =
+		(struct hs_counts){.allocated_bytes = 30, .allocations = 3, .peak_bytes = 30};
+	struct hs_report report = {.profile = &other, .sites = &other_sites, .columns = 80};
+	struct hs_text text = {0};
+	hs_report_sites(&text, &report);
+	hs_text_strip_colour(&text);
+	check_has(text.bytes, "#1  greet  srv/a.c:5\n"
+			      "    peak 30 B in 3 blocks, allocated 30 B in 3 calls\n"
+			      "  stack 1 of 2: peak 20 B in 2 blocks, allocated 20 B in 2 calls\n"
+			      "      asprintf  libc.so.6\n"
+			      "    > greet     srv/a.c:5\n"
+			      "      main      srv/a.c:9\n"
+			      "  stack 2 of 2: peak 10 B in 1 block, allocated 10 B in 1 call\n"
+			      "      asprintf  libc.so.6\n"
+			      "    > greet     srv/a.c:5\n");
+	hs_text_free(&text);
+	report.raw = true;
+	hs_report_sites(&text, &report);
+	hs_text_strip_colour(&text);
+	check_has(text.bytes, "      grow               libc.so.6\n"
+			      "      vasprintf          libc.so.6\n"
+			      "      asprintf           libc.so.6\n"
+			      "    > greet              srv/a.c:5\n"
+			      "      main               srv/a.c:9\n"
+			      "      __libc_start_main  libc.so.6\n"
+			      "      _start             a\n");
+	hs_text_free(&text);
 }
 
 static void test_depth(void)
@@ -315,6 +376,7 @@ int main(void)
 	CHECK(setlocale(LC_CTYPE, "C.UTF-8"));
 	test_whole();
 	test_widths();
+	test_libc();
 	test_depth();
 	test_ends();
 	test_nothing();
