@@ -1,0 +1,331 @@
+/* From items to the bytes of the file: worked out by hand from FORMAT.md. */
+#include "check.h"
+#include "record/pair.h"
+#include "shim.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <zlib.h>
+
+static struct hs_view view;
+static struct hs_packer *packer;
+static struct hs_encoder encoder;
+static struct hs_nodes nodes;
+static struct hs_pairing pairing;
+static struct hs_stream streams[3];
+static int file;
+
+static uint32_t no_module(void *context, uint32_t module, uint64_t *address)
+{
+	return 0;
+}
+
+static void set_node(uint32_t id, uint32_t parent, uint64_t address)
+{
+	struct hs_node_record *record = (struct hs_node_record *)hs_view_node(&view, id);
+	record->parent = parent;
+	record->place = HS_PLACE(HS_MODULE_NONE, address);
+	if (view.header->node_count <= id)
+		view.header->node_count = id + 1;
+}
+
+static void begin(void)
+{
+	struct hs_error error;
+	if (hs_view_create(&view, 16, &error) != 0) {
+		printf("%s\n", error.text);
+		exit(1);
+	}
+	view.nodes.protection = PROT_READ | PROT_WRITE; /* to be the target as well */
+	shim_begin(&view);
+	set_node(1, 0, 0x1000);
+	set_node(2, 1, 0x1008);
+	file = memfd_create("recording", 0);
+	packer = hs_packer_new();
+	hs_encoder_init(&encoder, packer, file);
+	hs_nodes_init(&nodes, &view, &encoder);
+	nodes.module = no_module;
+	hs_pairing_init(&pairing, &encoder, &nodes);
+	pairing.clock = shim_clock;
+	pairing.now_stamp = UINT64_MAX;
+	for (uint32_t i = 0; i < 3; i++)
+		streams[i] = (struct hs_stream){.id = i, .thread = 70 + i, .tid = 700 + i};
+}
+
+static void end(void)
+{
+	hs_pairing_free(&pairing);
+	hs_nodes_free(&nodes);
+	hs_encoder_free(&encoder);
+	hs_packer_free(packer);
+	hs_view_close(&view);
+	close(file);
+}
+
+static void item(enum hs_item_kind kind, unsigned stream, uint64_t us, uint64_t address, uint64_t size,
+		 uint32_t node)
+{
+	struct hs_item one = {us * 1000, address, size, &streams[stream], node, (uint8_t)kind};
+	hs_pairing_take(&pairing, &one, 1);
+}
+
+/* Checks the next member of the file: its header byte for byte, its payload after inflating it with zlib. */
+static void check_member(uint8_t kind, uint32_t items, const uint8_t *payload, size_t bytes)
+{
+	static const uint8_t start[16] = {0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 255, 20, 0, 'H', 'S', 16, 0};
+	uint8_t header[32], packed[4096], raw[4096];
+	uint32_t extra[4], trailer[2];
+	CHECK_NUMBER(read(file, header, sizeof header), sizeof header);
+	CHECK(memcmp(header, start, sizeof start) == 0);
+	memcpy(extra, header + 16, sizeof extra);
+	CHECK_NUMBER(extra[0], kind);
+	CHECK_NUMBER(extra[2], bytes);
+	CHECK_NUMBER(extra[3], items);
+	CHECK(extra[1] > 40 && extra[1] <= sizeof packed);
+	CHECK_NUMBER(read(file, packed, extra[1] - 32), extra[1] - 32);
+	memcpy(trailer, packed + extra[1] - 40, sizeof trailer);
+	z_stream stream = {
+		.next_in = packed, .avail_in = extra[1] - 40, .next_out = raw, .avail_out = sizeof raw};
+	inflateInit2(&stream, -15);
+	CHECK_NUMBER(inflate(&stream, Z_FINISH), Z_STREAM_END);
+	CHECK_NUMBER(stream.avail_in, 0);
+	inflateEnd(&stream);
+	CHECK_NUMBER(stream.total_out, bytes);
+	CHECK_NUMBER(trailer[0], crc32(0, raw, (uInt)bytes));
+	CHECK_NUMBER(trailer[1], bytes);
+	for (size_t i = 0; i < bytes && i < stream.total_out; i++)
+		if (raw[i] != payload[i]) {
+			printf("payload of kind %d, byte %zu: %02x, not %02x\n", kind, i, raw[i], payload[i]);
+			check_failures++;
+		}
+}
+
+static void test_bytes(void)
+{
+	begin();
+	item(HS_ITEM_ALLOC, 0, 1, 0xa0, 16, 1);
+	item(HS_ITEM_ALLOC, 0, 2, 0xb0, 16, 1);
+	item(HS_ITEM_DETACH, 0, 3, 0xa0, 64, 2);
+	item(HS_ITEM_ATTACH, 0, 5, 0xc0, 64, 2);
+	item(HS_ITEM_FREE, 1, 6, 0xb0, 0, 0);
+	hs_encoder_sample(&encoder, 10, 300);
+	hs_encoder_sample(&encoder, 12, 301);
+	CHECK_NUMBER(hs_encoder_flush(&encoder), 0);
+	snprintf(encoder.threads[1].name, 16, "main");
+	CHECK_NUMBER(hs_encoder_flush_threads(&encoder, encoder.thread_count), 0);
+	/* Numbering goes on: */
+	item(HS_ITEM_RESIZE, 1, 7, 0xc0, 64, 2);
+	CHECK_NUMBER(hs_encoder_flush(&encoder), 0);
+	lseek(file, 0, SEEK_SET);
+
+	/* id - parent, no module, address 0x1000; id - parent, no module, + 8 */
+	check_member(HS_MEMBER_NODES, 2, (uint8_t[]){1, 1, 0, 0x80, 0x40, 1, 0, 16}, 8);
+	check_member(HS_MEMBER_EVENTS, 4,
+		     (uint8_t[]){
+			     0, 0,            /* time and allocations before */
+			     4, 0,  0, 2,  1, /* alloc, alloc, move, free */
+			     4, 1,  3, 2,  1, /* thread 1: three events, thread 2: one */
+			     4, 1,  1, 3,  1, /* at 1, 2, 5, 6 us */
+			     3, 3,  1, 3,     /* nodes 1 (from 0), 1 (from 1), 2 (from 1) */
+			     3, 17, 0, 65,    /* 16, as before, 64 */
+			     2, 1,  1,        /* allocation 0 of two, 1 of three */
+		     },
+		     28);
+	check_member(HS_MEMBER_SAMPLES, 2, (uint8_t[]){0, 10, 0xac, 2, 2, 0xad, 2}, 7);
+	check_member(HS_MEMBER_THREADS, 2, (uint8_t[]){1, 0xbc, 5, 4, 'm', 'a', 'i', 'n', 2, 0xbd, 5, 0}, 12);
+	check_member(HS_MEMBER_EVENTS, 1,
+		     (uint8_t[]){
+			     6, 3,    /* 6 us, three allocations */
+			     1, 3,    /* resize */
+			     2, 2, 1, /* thread 2 */
+			     1, 1,    /* at 7 us */
+			     1, 5,    /* node 2, from 0: 1 + zigzag 4 */
+			     1, 0,    /* 64 again */
+			     1, 0,    /* the latest allocation */
+		     },
+		     15);
+
+	CHECK_NUMBER(encoder.written.events, 5);
+	CHECK_NUMBER(encoder.written.allocations, 4);
+	CHECK_NUMBER(encoder.written.frees, 1);
+	CHECK_NUMBER(encoder.written.allocated_bytes, 16 + 16 + 64 + 64);
+	CHECK_NUMBER(encoder.written.peak_bytes, 80);
+	CHECK_NUMBER(encoder.written.peak_us, 5);
+	CHECK_NUMBER(encoder.written.live_bytes, 64);
+	CHECK_NUMBER(encoder.written.live_blocks, 1);
+	CHECK_NUMBER(encoder.written.temporary, 0); /* a realloc came in between */
+	end();
+}
+
+static void test_modules(void)
+{
+	begin();
+	const struct hs_encoded_module module = {.id = 0,
+						 .start = 0x1000,
+						 .size = 0x200,
+						 .bias = 0x1000,
+						 .load_us = 5,
+						 .path = "/a",
+						 .build_id = (const uint8_t *)"\1\2",
+						 .build_id_bytes = 2,
+						 .flags = 1};
+	hs_encoder_module(&encoder, &module);
+	hs_encoder_unload(&encoder, 0, 9);
+	CHECK_NUMBER(hs_encoder_flush(&encoder), 0);
+	lseek(file, 0, SEEK_SET);
+	check_member(HS_MEMBER_MODULES, 2,
+		     (uint8_t[]){1, 0, 0x80, 0x20, 0x80, 4, 0x80, 0x20, 5, 2, '/', 'a', 2, 1, 2, 1, 2, 0, 9},
+		     19);
+	end();
+}
+
+static void test_repairs(void)
+{
+	begin();
+	item(HS_ITEM_FREE, 0, 1, 0xa0, 0, 0); /* nobody knows it */
+	CHECK_NUMBER(pairing.unknown_frees, 1);
+	CHECK_NUMBER(encoder.now.events, 0);
+	item(HS_ITEM_ALLOC, 0, 2, 0xa0, 100, 1);
+	item(HS_ITEM_ALLOC, 1, 3, 0xa0, 7, 1); /* its free is missing */
+	CHECK_NUMBER(pairing.repaired_frees, 1);
+	CHECK_NUMBER(encoder.now.events, 3);
+	CHECK_NUMBER(encoder.now.frees, 1);
+	CHECK_NUMBER(encoder.now.live_bytes, 7);
+	/* realloc of unknown blocks, moved and in place: allocations */
+	item(HS_ITEM_DETACH, 0, 4, 0xb0, 30, 1);
+	item(HS_ITEM_ATTACH, 0, 5, 0xc0, 30, 1);
+	item(HS_ITEM_RESIZE, 0, 6, 0xd0, 40, 1);
+	CHECK_NUMBER(encoder.now.allocations, 4);
+	CHECK_NUMBER(encoder.now.live_bytes, 7 + 30 + 40);
+	/* a block that moves to a live address */
+	item(HS_ITEM_DETACH, 0, 7, 0xd0, 50, 1);
+	item(HS_ITEM_ATTACH, 0, 8, 0xc0, 50, 1);
+	CHECK_NUMBER(pairing.repaired_frees, 2);
+	CHECK_NUMBER(encoder.now.live_bytes, 7 + 50);
+	CHECK_NUMBER(encoder.now.live_blocks, 2);
+	CHECK_NUMBER(pairing.unknown_frees, 1);
+	end();
+}
+
+/* Thread 1 moves a block; thread 0 gets its old address before the move is complete, and keeps it. */
+static void test_realloc_race(void)
+{
+	begin();
+	item(HS_ITEM_ALLOC, 1, 1, 0xa0, 10, 1);
+	item(HS_ITEM_DETACH, 1, 2, 0xa0, 20, 2);
+	item(HS_ITEM_ALLOC, 0, 3, 0xa0, 100, 1);
+	CHECK_NUMBER(encoder.now.live_bytes, 110); /* the old block lives until it has moved */
+	item(HS_ITEM_ATTACH, 1, 4, 0xb0, 20, 2);
+	CHECK_NUMBER(encoder.now.live_bytes, 120);
+	CHECK_NUMBER(pairing.repaired_frees, 0);
+	item(HS_ITEM_FREE, 0, 5, 0xb0, 0, 0);
+	item(HS_ITEM_FREE, 0, 6, 0xa0, 0, 0);
+	CHECK_NUMBER(encoder.now.live_bytes, 0);
+	CHECK_NUMBER(encoder.now.live_blocks, 0);
+	CHECK_NUMBER(pairing.unknown_frees, 0);
+	CHECK_NUMBER(encoder.now.peak_bytes, 120);
+	end();
+}
+
+/* Freed before its own thread allocates again, whoever frees it. */
+static void test_temporary(void)
+{
+	begin();
+	item(HS_ITEM_ALLOC, 0, 1, 0xa0, 1, 1);
+	item(HS_ITEM_ALLOC, 1, 2, 0xb0, 1, 1);
+	item(HS_ITEM_FREE, 1, 3, 0xa0, 0, 0);
+	CHECK_NUMBER(encoder.now.temporary, 1);
+	item(HS_ITEM_ALLOC, 1, 4, 0xc0, 1, 1);
+	item(HS_ITEM_FREE, 1, 5, 0xb0, 0, 0);
+	CHECK_NUMBER(encoder.now.temporary, 1);
+	item(HS_ITEM_FREE, 1, 6, 0xc0, 0, 0);
+	CHECK_NUMBER(encoder.now.temporary, 2);
+	end();
+}
+
+/* The last of equal peaks; time never goes back. */
+static void test_peak(void)
+{
+	begin();
+	item(HS_ITEM_ALLOC, 0, 5, 0xa0, 9, 1);
+	item(HS_ITEM_FREE, 0, 6, 0xa0, 0, 0);
+	item(HS_ITEM_ALLOC, 0, 8, 0xa0, 9, 1);
+	item(HS_ITEM_FREE, 0, 7, 0xa0, 0, 0);
+	CHECK_NUMBER(encoder.now.peak_bytes, 9);
+	CHECK_NUMBER(encoder.now.peak_us, 8);
+	CHECK_NUMBER(encoder.time_us, 8);
+	end();
+}
+
+/* More blocks than the first table holds, taken out in another order than they came in. */
+static void test_table(void)
+{
+	enum { BLOCKS = 50000 };
+	begin();
+	for (uint64_t i = 0; i < BLOCKS; i++)
+		item(HS_ITEM_ALLOC, 0, i, 0x10000 + i * 16, 1 + i % 7, 1);
+	CHECK_NUMBER(encoder.now.live_blocks, BLOCKS);
+	for (uint64_t i = 0; i < BLOCKS; i++)
+		item(HS_ITEM_FREE, 0, BLOCKS + i, 0x10000 + i * 7919 % BLOCKS * 16, 0, 0);
+	CHECK_NUMBER(encoder.now.live_blocks, 0);
+	CHECK_NUMBER(encoder.now.live_bytes, 0);
+	CHECK_NUMBER(pairing.unknown_frees, 0);
+	CHECK_NUMBER(pairing.live, 0);
+	/* 65,536 events fill a member: the rest is still in the columns. */
+	CHECK_NUMBER(encoder.written.events, 65536);
+	CHECK_NUMBER(encoder.count, 2 * BLOCKS - 65536);
+	end();
+}
+
+/* A node that was never written, and one whose parent is younger than itself: both stand below the root. */
+static void test_bad_nodes(void)
+{
+	begin();
+	CHECK_NUMBER(hs_nodes_file_id(&nodes, 5), 0);
+	CHECK_NUMBER(hs_nodes_file_id(&nodes, UINT32_MAX), 0);
+	set_node(5, 900, 0x2000);
+	CHECK_NUMBER(hs_nodes_file_id(&nodes, 5), 1);
+	CHECK_NUMBER(hs_nodes_file_id(&nodes, 2), 3); /* its parent first: 2 */
+	CHECK_NUMBER(hs_nodes_file_id(&nodes, 1), 2);
+	CHECK_NUMBER(encoder.node_count, 4);
+	end();
+}
+
+/* A full disk: nothing half-written stays, the totals are those of what was written, and smaller things still
+ * find room. */
+static void test_full_disk(void)
+{
+	begin();
+	item(HS_ITEM_ALLOC, 0, 1, 0xa0, 16, 1);
+	CHECK_NUMBER(hs_encoder_flush(&encoder), 0);
+	off_t good = lseek(file, 0, SEEK_CUR);
+	close(encoder.writer.fd);
+	encoder.writer.fd = open("/dev/full", O_WRONLY);
+	item(HS_ITEM_ALLOC, 0, 2, 0xb0, 16, 1);
+	CHECK_NUMBER(hs_encoder_flush(&encoder), -1);
+	CHECK_NUMBER(encoder.writer.error, ENOSPC);
+	CHECK_NUMBER(encoder.writer.offset, good);
+	CHECK_NUMBER(encoder.written.events, 1);
+	CHECK_NUMBER(encoder.written.live_bytes, 16);
+	CHECK_NUMBER(hs_encoder_json(&encoder, HS_MEMBER_FOOTER, "{}"), -1);
+	close(encoder.writer.fd);
+	file = -1;
+	end();
+}
+
+int main(void)
+{
+	test_bytes();
+	test_modules();
+	test_repairs();
+	test_realloc_race();
+	test_temporary();
+	test_peak();
+	test_table();
+	test_bad_nodes();
+	test_full_disk();
+	return check_failures != 0;
+}
