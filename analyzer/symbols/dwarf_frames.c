@@ -42,15 +42,23 @@ static bool follow_reference(Dwarf_Die *die)
 	return true;
 }
 
-/* Of a function: the linkage name, else NULL with *name set to DW_AT_name, or to NULL if there is neither.
+/* C functions have a linkage name too if an assembler name was given to them (glibc: __GI___libc_malloc for
+ * malloc): that is none for people. */
+static const char *mangled_attribute(Dwarf_Die *die, unsigned attribute)
+{
+	const char *name = string_attribute(die, attribute);
+	return name && name[0] == '_' && (name[1] == 'Z' || name[1] == 'R' || name[1] == 'D') ? name : NULL;
+}
+
+/* Of a function: the mangled name, else NULL with *name set to DW_AT_name, or to NULL if there is neither.
  * *die becomes the last one of the chain of abstract origins and specifications: the declaration. */
 static const char *find_names(Dwarf_Die *die, const char **name)
 {
 	*name = NULL;
 	for (int i = 0; i < MOST_REFERENCES; i++) {
-		const char *linkage_name = string_attribute(die, DW_AT_linkage_name);
+		const char *linkage_name = mangled_attribute(die, DW_AT_linkage_name);
 		if (!linkage_name)
-			linkage_name = string_attribute(die, DW_AT_MIPS_linkage_name);
+			linkage_name = mangled_attribute(die, DW_AT_MIPS_linkage_name);
 		if (!*name)
 			*name = string_attribute(die, DW_AT_name);
 		if (linkage_name)

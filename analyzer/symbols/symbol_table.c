@@ -112,12 +112,20 @@ static size_t underscores(const char *name)
 	return count;
 }
 
+/* Up to the version: "fopen@@GLIBC_2.2.5" is no longer than "fopen64". */
+static size_t plain_length(const char *name)
+{
+	size_t length = strnlen(name, COMPARED_BYTES);
+	const char *version = memchr(name, '@', length);
+	return version ? (size_t)(version - name) : length;
+}
+
 static int worse_first(const char *a, const char *b)
 {
 	size_t a_underscores = underscores(a), b_underscores = underscores(b);
 	if (a_underscores != b_underscores)
 		return a_underscores > b_underscores ? -1 : 1;
-	size_t a_length = strnlen(a, COMPARED_BYTES), b_length = strnlen(b, COMPARED_BYTES);
+	size_t a_length = plain_length(a), b_length = plain_length(b);
 	if (a_length != b_length)
 		return a_length > b_length ? -1 : 1;
 	return strncmp(b, a, COMPARED_BYTES);

@@ -271,6 +271,17 @@ def test_public_names_come_before_local_and_underscored_ones(build_c, frames):
     assert frames(program, address_of(program)) == (SYMTAB, [("work", "", 0, False)])
 
 
+def test_assembler_names_of_c_functions(build_c, frames, tmp_path):
+    # as glibc does: the debug information knows malloc by the name of its hidden alias
+    source = ("void work(void) __asm__(\"__GI_work\");\n"
+              "__attribute__((noinline)) void work(void) { __asm__ volatile(\"probe: nop\"); }\n"
+              "void alias(void) __asm__(\"public_work\") __attribute__((alias(\"__GI_work\")));\n"
+              "int main(void) { work(); return 0; }\n")
+    program = build_c(source, "-g")
+    assert frames(program, address_of(program)) == (
+        DWARF, [("public_work", str(tmp_path / "program.c"), 2, False)])
+
+
 # Debug information in another file
 
 
