@@ -102,6 +102,7 @@ const struct hs_fold_rule hs_fold_rules[] = {
 	RUST(CRATE, "__rustc", "__rustc::__rust_alloc"),
 	RUST(START, "__rust_alloc", "__rust_alloc_zeroed"),
 	RUST(START, "__rust_realloc", "__rust_realloc"),
+	RUST(NAME, "__rust_try", "__rust_try"), /* catch_unwind */
 	RUST(START, "__rg_", "__rg_alloc"),
 	RUST(START, "__rdl_", "__rdl_realloc"),
 	{0},
@@ -294,8 +295,13 @@ static bool is_rust_internal(const char *function, unsigned groups)
 		return owner(function, groups) == ORIGIN_CRATE;
 	enum origin type = owner(function + 1, groups);
 	const char *trait = find_trait(function + 1);
-	if (trait)
-		return owner(trait, groups) == ORIGIN_CRATE && type != ORIGIN_FOREIGN;
+	if (trait) {
+		enum origin origin = owner(trait, groups);
+		/* a trait within an implementation for a primitive type: `<u8 as
+		 * <[_]>::to_vec_in::ConvertVec>` */
+		bool primitive = origin == ORIGIN_NOBODY && *trait == '<';
+		return (origin == ORIGIN_CRATE || primitive) && type != ORIGIN_FOREIGN;
+	}
 	return type != ORIGIN_FOREIGN;
 }
 

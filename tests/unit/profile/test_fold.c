@@ -95,6 +95,11 @@ static const char *const internal[] = {
 	"<T as alloc::vec::spec_from_elem::SpecFromElem>::from_elem",
 	"<str as alloc::string::ToString>::to_string",
 	"<str as alloc::string::SpecToString>::spec_to_string",
+	"<u64 as <[_]>::to_vec_in::ConvertVec>::to_vec::<alloc::alloc::Global>",
+	"<core::panic::unwind_safe::AssertUnwindSafe<std::thread::lifecycle::spawn_unchecked<r::main::{"
+	"closure#1}, "
+	"usize>::{closure#1}::{closure#0}> as core::ops::function::FnOnce<()>>::call_once",
+	"__rust_try",
 	"<[u8] as alloc::slice::<impl [T]>::to_vec_in::ConvertVec>::to_vec",
 	"<[app::Item]>::to_vec",
 	"alloc::slice::<impl [T]>::to_vec",
@@ -162,6 +167,7 @@ static const char *const users[] = {
 	"<app::Table<alloc::string::String>>::insert",
 	"<dyn app::Shape>::area",
 	"<T as app::Encode>::encode",
+	"<u64 as <app::Table>::convert::Convert>::run",
 	"core_utils::run",
 	"stdx::fs::read",
 	"<app::main::{closure#0} as core::ops::function::FnOnce<()>>::call_once::{shim:vtable#0}",
