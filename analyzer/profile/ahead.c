@@ -9,6 +9,8 @@
 #include <signal.h>
 #include <stdlib.h>
 
+/* A few members are read in a few milliseconds. */
+enum { MEMBERS_WORTH_THREADS = 4 };
 enum { WORKERS_MOST = 8, SLOTS_MOST = 2 * WORKERS_MOST + 2 };
 
 struct slot {
@@ -88,8 +90,8 @@ struct hs_ahead *hs_ahead_start(const struct hs_recording *recording)
 	uint32_t workers = cores() > 1 ? cores() - 1 : 1;
 	if (workers > WORKERS_MOST)
 		workers = WORKERS_MOST;
-	if (ahead->count <= 1)
-		workers = 0; /* nothing to do ahead */
+	if (ahead->count < MEMBERS_WORTH_THREADS)
+		workers = 0;
 	ahead->slot_count = 2 * workers + 2;
 	pthread_mutex_init(&ahead->lock, NULL);
 	pthread_cond_init(&ahead->made, NULL);

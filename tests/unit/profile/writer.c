@@ -333,6 +333,7 @@ void write_events(struct writer *writer)
 
 void save_bytes(const char *path, const void *data, size_t count)
 {
+	unlink(path); /* a file that is truncated and rewritten goes to the disk at once on some file systems: slow */
 	FILE *file = fopen(path, "wb");
 	need(file && fwrite(data, 1, count, file) == count && fclose(file) == 0, "cannot write");
 }
