@@ -38,25 +38,6 @@ static void die_like_target(int signal_number)
 	kill(getpid(), signal_number);
 }
 
-/* Adds a path as a word that a shell reads back. */
-static void add_shell_word(struct hs_text *text, const char *word)
-{
-	static const char plain[] =
-		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=@%/.,:";
-	if (*word && word[strspn(word, plain)] == 0) {
-		hs_text_add(text, word);
-		return;
-	}
-	hs_text_add(text, "'");
-	for (; *word; word++) {
-		if (*word == '\'')
-			hs_text_add(text, "'\\''");
-		else
-			hs_text_add_bytes(text, word, 1);
-	}
-	hs_text_add(text, "'");
-}
-
 static void no_progress(const char *phase, unsigned long long done, unsigned long long total)
 {
 }
@@ -71,9 +52,10 @@ static void tell_result(const struct hs_record_result *result)
 	struct hs_text text = {0};
 	hs_text_addf(&text, "wrote %s", result->files[0]);
 	if (count > 1)
-		hs_text_addf(&text, " (and %s of child processes)", hs_counted(count - 1, "recording").text);
+		hs_text_addf(&text, " (and %s more, of children and of programs that they became)",
+			     hs_count(count - 1).text);
 	hs_text_add(&text, "; next: heapscope print ");
-	add_shell_word(&text, result->files[0]);
+	hs_text_shell_word(&text, result->files[0]);
 	hs_notice(text.bytes);
 	hs_text_free(&text);
 }

@@ -75,13 +75,15 @@ const char *hs_end_words(const struct hs_facts *facts)
 static void add_command(struct hs_text *text, const struct hs_report *report)
 {
 	const struct hs_facts *facts = &report->profile->facts;
-	struct hs_text line = {0};
+	struct hs_text line = {0}, quoted = {0};
 	hs_text_add(&line, "");
 	for (char **word = facts->command; word && *word; word++) {
 		if (word != facts->command)
-			hs_text_add(&line, " ");
-		hs_text_clean(&line, *word);
+			hs_text_add(&quoted, " ");
+		hs_text_shell_word(&quoted, *word);
 	}
+	hs_text_clean(&line, quoted.count ? quoted.bytes : "");
+	hs_text_free(&quoted);
 	if (line.count == 0)
 		hs_text_clean(&line, facts->program ? facts->program : "(unknown program)");
 	hs_text_add(text, HS_BOLD);

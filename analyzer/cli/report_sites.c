@@ -158,8 +158,9 @@ static void add_rows(struct hs_text *text, struct work *work, const struct table
 	/* number, value, share, cumulative share, second value: the rest is for the site */
 	size_t left = number + 2 + value + 1 + 6 + 1 + 6 + 2 + second + 2;
 	size_t rest = report->columns > left + 20 ? report->columns - left : 20;
-	if (place > rest / 2)
-		place = rest / 2;
+	size_t most_place = rest * 2 / 5 > 16 ? rest * 2 / 5 : 16; /* the name is what people look for */
+	if (place > most_place && place > rest / 4)
+		place = most_place < rest - 12 ? most_place : rest / 2;
 	size_t name = rest - place - 2;
 	hs_text_add(text, HS_DIM);
 	hs_text_right(text, "#", number);

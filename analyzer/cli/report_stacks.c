@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "cli/format.h"
-#include "cli/names.h"
+#include "cli/own.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,24 +22,9 @@ struct stack {
 	struct hs_counts counts;
 };
 
-static bool starts_with(const char *text, const char *start)
-{
-	return strncmp(text, start, strlen(start)) == 0;
-}
-
-static bool is_libc(const struct hs_profile *profile, uint32_t frame)
-{
-	uint32_t module = profile->frames[frame].module;
-	if (module >= profile->module_count)
-		return false;
-	const char *name = hs_last_component(profile->strings.items[profile->modules[module].path]);
-	return starts_with(name, "libc.so") || starts_with(name, "libc-") || starts_with(name, "ld-linux") ||
-	       starts_with(name, "libpthread");
-}
-
 static bool is_start(const struct hs_profile *profile, uint32_t frame)
 {
-	return is_libc(profile, frame) ||
+	return hs_is_libc(profile, frame) ||
 	       strcmp(profile->strings.items[profile->frames[frame].function], "_start") == 0;
 }
 
@@ -47,9 +32,9 @@ static struct stack visible_stack(const struct hs_report *report, uint32_t index
 {
 	const struct hs_site *site = &report->sites->items[index];
 	uint32_t first = 0, end = site->frame_count, own = site->own_frame;
-	if (!report->raw && own < end && !is_libc(report->profile, site->frames[own])) {
-		while (first + 1 < own && is_libc(report->profile, site->frames[first]) &&
-		       is_libc(report->profile, site->frames[first + 1]))
+	if (!report->raw && own < end && !hs_is_libc(report->profile, site->frames[own])) {
+		while (first + 1 < own && hs_is_libc(report->profile, site->frames[first]) &&
+		       hs_is_libc(report->profile, site->frames[first + 1]))
 			first++;
 		while (end > own + 1 && is_start(report->profile, site->frames[end - 1]))
 			end--;

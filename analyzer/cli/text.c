@@ -108,6 +108,24 @@ void hs_text_clean(struct hs_text *text, const char *added)
 	}
 }
 
+void hs_text_shell_word(struct hs_text *text, const char *word)
+{
+	static const char plain[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=@%/.,:";
+	if (*word && word[strspn(word, plain)] == 0) {
+		hs_text_add(text, word);
+		return;
+	}
+	hs_text_add(text, "'");
+	for (; *word; word++) {
+		if (*word == '\'')
+			hs_text_add(text, "'\\''");
+		else
+			hs_text_add_bytes(text, word, 1);
+	}
+	hs_text_add(text, "'");
+}
+
 /* The length of the colour code at `bytes`, 0 if there is none. */
 static size_t colour_length(const char *bytes)
 {

@@ -31,6 +31,9 @@ void hs_text_repeat(struct hs_text *text, const char *added, size_t times);
  * '?'. */
 void hs_text_clean(struct hs_text *text, const char *added);
 
+/* Adds a word so that a shell reads it back; it is not cleaned. */
+void hs_text_shell_word(struct hs_text *text, const char *word);
+
 /* Adds `added` padded with spaces to `columns`: on the right, or on the left for right-aligned text. Never
  * cuts. */
 void hs_text_left(struct hs_text *text, const char *added, size_t columns);

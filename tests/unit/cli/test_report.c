@@ -2,6 +2,7 @@
  * leaks a quarter of it from one of its two callers; `parse` makes 90 of the 100 calls, 80 of them temporary.
  */
 #include "check.h"
+#include "cli/own.h"
 #include "cli/report.h"
 
 #include "base/memory.h"
@@ -277,6 +278,85 @@ static void test_libc(void)
 	hs_text_free(&text);
 }
 
+/* Rows are lines: instances of a template in one line are one row; without lines, functions whose names are
+ * the same without arguments are; without names each address is its own. */
+static void test_rows(void)
+{
+	static char *names[] = {"",       "copy<int>(int)", "copy<char>(char)", "a.cc",
+				"/srv/a", "find(int)",      "find(char)"};
+	static struct hs_module row_modules[] = {{.path = 4}};
+	static struct hs_frame row_frames[] = {
+		{.function = 1, .file = 3, .line = 7, .module = 0}, /* 0 and 1: one row */
+		{.function = 2, .file = 3, .line = 7, .module = 0},
+		{.function = 2, .file = 3, .line = 8, .module = 0},
+		{.function = 5, .module = 0, .address = 16}, /* 3 and 4: one row */
+		{.function = 6, .module = 0, .address = 32},
+		{.module = 0, .address = 16},
+		{.module = 0, .address = 32},
+	};
+	static uint32_t positions[] = {0, 1, 2, 3, 4, 5, 6};
+	struct hs_site row_sites[7];
+	for (unsigned i = 0; i < 7; i++)
+		row_sites[i] = (struct hs_site){.frames = &positions[i],
+						.frame_count = 1,
+						.counts = {.allocations = 1, .peak_bytes = i + 1}};
+	struct hs_profile other = {.strings = {.items = names, .count = 7},
+				   .modules = row_modules,
+				   .module_count = 1,
+				   .frames = row_frames,
+				   .frame_count = 7};
+	struct hs_sites other_sites = {.items = row_sites, .count = 7};
+	struct hs_groups groups;
+	uint32_t *order;
+	hs_groups_make(&groups, &other, &other_sites);
+	CHECK(groups.count == 5);
+	CHECK(hs_groups_sort(&groups, &other, HS_METRIC_PEAK, &order) == 5);
+	static const uint64_t peaks[] = {9, 7, 6, 3, 3}; /* 4 + 5, 7, 6, 1 + 2 and 3 (line 7 before line 8) */
+	for (unsigned i = 0; i < 5; i++)
+		CHECK(groups.items[order[i]].counts.peak_bytes == peaks[i]);
+	CHECK(row_frames[groups.items[order[3]].frame].line == 7 &&
+	      row_frames[groups.items[order[4]].frame].line == 8);
+	free(order);
+	hs_groups_free(&groups);
+}
+
+/* A program of the system: the innermost frame outside of the runtime is its own line, be it in a library or
+ * not. */
+static void test_own_frames(void)
+{
+	static char *names[] = {"",
+				"main",
+				"work",
+				"grow",
+				"strdup",
+				"/usr/bin/tool",
+				"/srv/tool",
+				"/usr/lib/x86_64-linux-gnu/libwork.so.1",
+				"/lib/x86_64-linux-gnu/libc.so.6"};
+	static struct hs_module own_modules[] = {{.path = 5, .flags = 1}, {.path = 7}, {.path = 8}};
+	static struct hs_frame own_frames[] = {
+		{.function = 1, .module = 0},
+		{.function = 2, .module = 1},
+		{.function = 3, .module = 1, .internal = true},
+		{.function = 4, .module = 2},
+	};
+	static uint32_t stack[] = {3, 2, 1, 0}, libc_only[] = {3};
+	struct hs_site own_sites[] = {{.frames = stack, .frame_count = 4, .own_frame = 3},
+				      {.frames = libc_only, .frame_count = 1, .own_frame = 0}};
+	struct hs_profile other = {.strings = {.items = names, .count = 9},
+				   .modules = own_modules,
+				   .module_count = 3,
+				   .frames = own_frames,
+				   .frame_count = 4};
+	struct hs_sites other_sites = {.items = own_sites, .count = 2};
+	hs_own_frames_adjust(&other, &other_sites);
+	CHECK(own_sites[0].own_frame == 2 && own_sites[1].own_frame == 0);
+	own_sites[0].own_frame = 3;
+	own_modules[0].path = 6; /* not the system's: main stays */
+	hs_own_frames_adjust(&other, &other_sites);
+	CHECK(own_sites[0].own_frame == 3);
+}
+
 static void test_depth(void)
 {
 	char *text = report_text((struct hs_report){.depth = 2});
@@ -377,6 +457,8 @@ int main(void)
 	test_whole();
 	test_widths();
 	test_libc();
+	test_rows();
+	test_own_frames();
 	test_depth();
 	test_ends();
 	test_nothing();
