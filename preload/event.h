@@ -1,5 +1,5 @@
-/* One event into the thread's chunk. The order of stores is what makes streams mergeable: busy, stamp, record,
- * committed, idle. */
+/* One event into the thread's chunk. The order of stores is what makes streams mergeable: busy, stamp,
+ * record, committed, idle. */
 #ifndef HS_EVENT_H
 #define HS_EVENT_H
 
@@ -61,7 +61,8 @@ static inline void event_free(struct thread *thread, uint64_t address, uint64_t 
 	event_publish(thread, at, stamp);
 }
 
-static inline void event_alloc(struct thread *thread, uint64_t address, uint64_t stamp, uint64_t size, uint32_t node)
+static inline void event_alloc(struct thread *thread, uint64_t address, uint64_t stamp, uint64_t size,
+			       uint32_t node)
 {
 	if (!event_room(thread))
 		return;
@@ -79,8 +80,8 @@ static inline void event_alloc(struct thread *thread, uint64_t address, uint64_t
 	event_publish(thread, at, stamp);
 }
 
-static inline void event_realloc(struct thread *thread, uint64_t old_address, uint64_t before, uint64_t new_address,
-				 uint64_t after, uint64_t size, uint32_t node)
+static inline void event_realloc(struct thread *thread, uint64_t old_address, uint64_t before,
+				 uint64_t new_address, uint64_t after, uint64_t size, uint32_t node)
 {
 	if (!event_room(thread))
 		return;

@@ -14,15 +14,15 @@
 #define CALLER_FP (*(uint64_t *)__builtin_frame_address(0))
 
 /* Books a block that the real allocator has given. */
-#define BOOK_ALLOC(block, size)                                                                                \
-	do {                                                                                                   \
-		struct thread *thread = event_begin();                                                         \
-		if (likely(thread)) {                                                                          \
-			uint64_t stamp = event_stamp();                                                        \
-			uint32_t node = hs_walk(thread, CALLER_PC, CALLER_SP, CALLER_FP);                      \
-			event_alloc(thread, (uint64_t)(block), stamp, size, node);                             \
-			event_end(thread);                                                                     \
-		}                                                                                              \
+#define BOOK_ALLOC(block, size)                                                                              \
+	do {                                                                                                 \
+		struct thread *thread = event_begin();                                                       \
+		if (likely(thread)) {                                                                        \
+			uint64_t stamp = event_stamp();                                                      \
+			uint32_t node = hs_walk(thread, CALLER_PC, CALLER_SP, CALLER_FP);                    \
+			event_alloc(thread, (uint64_t)(block), stamp, size, node);                           \
+			event_end(thread);                                                                   \
+		}                                                                                            \
 	} while (0)
 
 static inline void book_free(void *block, uint64_t caller)
@@ -32,9 +32,9 @@ static inline void book_free(void *block, uint64_t caller)
 		event_free(thread, (uint64_t)block, event_stamp());
 		event_end(thread);
 	}
-	/* ld.so frees a library's link map after unmapping it: how an unload shows itself without our wrapping
-	 * dlopen or dlclose. */
-	if (unlikely(caller - hs_process.loader_start < hs_process.loader_bytes))
+	/* ld.so frees a library's link map after unmapping it: how an unload shows itself without our
+	 * wrapping dlopen or dlclose. */
+	if (unlikely(in_range(hs_process.loader, caller)))
 		hs_modules_check();
 }
 
@@ -112,21 +112,22 @@ static void *leave_arena(void *old, void *block, size_t size)
 
 /* realloc of a live block. Both stamps and the real call lie within one event, so that the collector
  * waits for the outcome. */
-#define BOOK_REALLOC(result, old, size, call)                                                                  \
-	do {                                                                                                   \
-		struct thread *thread = event_begin();                                                         \
-		uint64_t before = thread ? event_stamp() : 0;                                                  \
-		(result) = (call);                                                                             \
-		if (unlikely(!thread))                                                                         \
-			break;                                                                                 \
-		if (likely(result)) {                                                                          \
-			uint64_t after = event_stamp();                                                        \
-			uint32_t node = hs_walk(thread, CALLER_PC, CALLER_SP, CALLER_FP);                      \
-			event_realloc(thread, (uint64_t)(old), before, (uint64_t)(result), after, size, node); \
-		} else if ((size) == 0) {                                                                      \
-			event_free(thread, (uint64_t)(old), before);                                           \
-		}                                                                                              \
-		event_end(thread);                                                                             \
+#define BOOK_REALLOC(result, old, size, call)                                                                \
+	do {                                                                                                 \
+		struct thread *thread = event_begin();                                                       \
+		uint64_t before = thread ? event_stamp() : 0;                                                \
+		(result) = (call);                                                                           \
+		if (unlikely(!thread))                                                                       \
+			break;                                                                               \
+		if (likely(result)) {                                                                        \
+			uint64_t after = event_stamp();                                                      \
+			uint32_t node = hs_walk(thread, CALLER_PC, CALLER_SP, CALLER_FP);                    \
+			event_realloc(thread, (uint64_t)(old), before, (uint64_t)(result), after, size,      \
+				      node);                                                                 \
+		} else if ((size) == 0) {                                                                    \
+			event_free(thread, (uint64_t)(old), before);                                         \
+		}                                                                                            \
+		event_end(thread);                                                                           \
 	} while (0)
 
 EXPORT void *realloc(void *old, size_t size)
@@ -199,7 +200,9 @@ EXPORT void *memalign(size_t alignment, size_t size)
 EXPORT void *valloc(size_t size);
 EXPORT void *valloc(size_t size)
 {
-	void *block = early() ? NULL : hs_real.valloc ? hs_real.valloc(size) : hs_real.memalign(HS_PAGE_BYTES, size);
+	void *block = early()          ? NULL
+		      : hs_real.valloc ? hs_real.valloc(size)
+				       : hs_real.memalign(HS_PAGE_BYTES, size);
 	if (likely(block))
 		BOOK_ALLOC(block, size);
 	return block;
@@ -212,7 +215,8 @@ EXPORT void *pvalloc(size_t size)
 	if (!early() && hs_real.pvalloc)
 		block = hs_real.pvalloc(size);
 	else if (hs_real.memalign && size <= SIZE_MAX - HS_PAGE_BYTES)
-		block = hs_real.memalign(HS_PAGE_BYTES, (size + HS_PAGE_BYTES - 1) & ~(size_t)(HS_PAGE_BYTES - 1));
+		block = hs_real.memalign(HS_PAGE_BYTES,
+					 (size + HS_PAGE_BYTES - 1) & ~(size_t)(HS_PAGE_BYTES - 1));
 	if (likely(block))
 		BOOK_ALLOC(block, size);
 	return block;

@@ -1,5 +1,6 @@
-/* Modules: program and libraries, with build-id, from the first address of theirs that a walk meets until ld.so
- * unmaps them. dlopen is not wrapped (a wrapper would become the caller and break RUNPATH); the loader's lock is never taken. */
+/* Modules: program and libraries, with build-id, from the first address of theirs that a walk meets until
+ * ld.so unmaps them. dlopen is not wrapped (a wrapper would become the caller and break RUNPATH); the
+ * loader's lock is never taken. */
 #include "shim.h"
 
 #include <dlfcn.h>
@@ -16,7 +17,7 @@ struct known_module {
 static struct known_module known[HS_MAX_MODULES];
 static uint32_t known_count; /* like the region's count; ids are the same in a fork child */
 
-static void copy_build_id(struct hs_module_record *record, const ElfW(Phdr) *note, uint64_t bias)
+static void copy_build_id(struct hs_module_record *record, const ElfW(Phdr) * note, uint64_t bias)
 {
 	uint64_t at = bias + note->p_vaddr, end = at + note->p_memsz;
 	if (at < record->start || end > record->end || note->p_memsz > record->end)
@@ -28,9 +29,11 @@ static void copy_build_id(struct hs_module_record *record, const ElfW(Phdr) *not
 		at = value + ((header->n_descsz + 3u) & ~3u);
 		if (at > end)
 			return;
-		if (header->n_type != NT_GNU_BUILD_ID || header->n_namesz != 4 || memcmp((const char *)name, "GNU", 4) != 0)
+		if (header->n_type != NT_GNU_BUILD_ID || header->n_namesz != 4 ||
+		    memcmp((const char *)name, "GNU", 4) != 0)
 			continue;
-		record->build_id_bytes = header->n_descsz < HS_BUILD_ID_MOST ? header->n_descsz : HS_BUILD_ID_MOST;
+		record->build_id_bytes =
+			header->n_descsz < HS_BUILD_ID_MOST ? header->n_descsz : HS_BUILD_ID_MOST;
 		memcpy(record->build_id, (const void *)value, record->build_id_bytes);
 		return;
 	}
@@ -94,11 +97,13 @@ uint32_t hs_module_of(const struct dl_find_object *found)
 	return id;
 }
 
-/* By the time that ld.so frees a library's data, the address belongs to nobody (or, later, to somebody else). */
+/* By the time that ld.so frees a library's data, the address belongs to nobody (or, later, to somebody else).
+ */
 static bool still_there(const struct known_module *module)
 {
 	struct dl_find_object found;
-	return _dl_find_object((void *)module->start, &found) == 0 && (uint64_t)found.dlfo_map_start == module->start &&
+	return _dl_find_object((void *)module->start, &found) == 0 &&
+	       (uint64_t)found.dlfo_map_start == module->start &&
 	       (uint64_t)found.dlfo_map_end == module->end && found.dlfo_link_map == module->map;
 }
 
@@ -108,12 +113,14 @@ void hs_modules_check(void)
 	for (uint32_t i = 0; i < count && i < HS_MAX_MODULES; i++) {
 		uint32_t live = load_acquire(&known[i].live);
 		if (!live || still_there(&known[i]) ||
-		    !__atomic_compare_exchange_n(&known[i].live, &live, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		    !__atomic_compare_exchange_n(&known[i].live, &live, 0, false, __ATOMIC_ACQ_REL,
+						 __ATOMIC_RELAXED))
 			continue;
 		hs_rules_forget_module(i);
 		__atomic_add_fetch(&hs_process.generation, 1, __ATOMIC_RELEASE);
 		struct hs_module_record *record =
-			hs_recording() ? hs_area_at(&hs_process.modules, (uint64_t)i * HS_MODULE_BYTES) : NULL;
+			hs_recording() ? hs_area_at(&hs_process.modules, (uint64_t)i * HS_MODULE_BYTES)
+				       : NULL;
 		if (record)
 			store_release(&record->unload_stamp, hs_stamp_now());
 	}
@@ -128,7 +135,8 @@ void hs_modules_begin(void)
 			describe(i, &found);
 			continue;
 		}
-		struct hs_module_record *record = hs_area_at(&hs_process.modules, (uint64_t)i * HS_MODULE_BYTES);
+		struct hs_module_record *record =
+			hs_area_at(&hs_process.modules, (uint64_t)i * HS_MODULE_BYTES);
 		if (!record)
 			continue;
 		record->start = known[i].start;

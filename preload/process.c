@@ -1,13 +1,13 @@
 /* Start and fork: finds the settings, shakes hands with the collector, maps the region.
  *
- * The first event may come before libc is initialised (.preinit_array), under libc's own locks, or in a fork child of a
- * threaded program: raw system calls and no libc but what is safe there. */
+ * The first event may come before libc is initialised (.preinit_array), under libc's own locks, or in a fork
+ * child of a threaded program: raw system calls and no libc but what is safe there. */
 #include "shim.h"
 
-#include <fcntl.h>
 #include <dlfcn.h>
-#include <linux/futex.h>
+#include <fcntl.h>
 #include <link.h>
+#include <linux/futex.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -34,7 +34,8 @@ uint64_t hs_stamp_now(void)
 void hs_process_stop(enum hs_stop reason)
 {
 	uint32_t none = HS_STOP_NONE;
-	if (__atomic_compare_exchange_n(&hs_process.stopped, &none, reason, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+	if (__atomic_compare_exchange_n(&hs_process.stopped, &none, reason, false, __ATOMIC_RELAXED,
+					__ATOMIC_RELAXED))
 		store_relaxed(&hs_process.header->stopped, reason);
 }
 
@@ -69,20 +70,21 @@ static bool kernel_trusts_tsc(void)
 	return strncmp(text, "tsc", 3) == 0;
 }
 
-static void find_loader(void)
+static struct range mapped_around(const void *address)
 {
 	struct dl_find_object found;
-	if (_dl_find_object((void *)_r_debug.r_brk, &found) != 0)
-		return;
-	hs_process.loader_start = (uint64_t)found.dlfo_map_start;
-	hs_process.loader_bytes = (uint64_t)found.dlfo_map_end - (uint64_t)found.dlfo_map_start;
+	if (_dl_find_object((void *)address, &found) != 0)
+		return (struct range){0};
+	return (struct range){(uint64_t)found.dlfo_map_start,
+			      (uint64_t)found.dlfo_map_end - (uint64_t)found.dlfo_map_start};
 }
 
 static void read_settings(void)
 {
 	char **environment = initial_environment();
 	const char *name = setting(environment, HS_ENV_SOCKET), *key = setting(environment, HS_ENV_TOKEN);
-	const char *follow = setting(environment, HS_ENV_FOLLOW), *unwinder = setting(environment, HS_ENV_UNWINDER);
+	const char *follow = setting(environment, HS_ENV_FOLLOW),
+		   *unwinder = setting(environment, HS_ENV_UNWINDER);
 	if (name && key && strlen(name) < sizeof socket_name && strlen(key) == HS_TOKEN_BYTES) {
 		memcpy(socket_name, name, strlen(name) + 1);
 		memcpy(token, key, sizeof token);
@@ -94,7 +96,8 @@ static void read_settings(void)
 		hs_process.unwinder = UNWINDER_FP;
 	hs_process.stack_end = (uint64_t)__libc_stack_end;
 	hs_process.clock_is_tsc = arch_stamp_is_invariant() && kernel_trusts_tsc();
-	find_loader();
+	hs_process.loader = mapped_around((void *)_r_debug.r_brk);
+	hs_process.libc = mapped_around((void *)dlsym);
 }
 
 /* ---- hand-shake -------------------------------------------------------------------------------------- */
@@ -140,7 +143,8 @@ static long receive_welcome(long fd)
 	struct hs_welcome welcome = {0};
 	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
 	struct iovec part = {&welcome, sizeof welcome};
-	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+	struct msghdr message = {
+		.msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
 	struct timeval time_out = {.tv_sec = 10};
 	arch_syscall(SYS_setsockopt, fd, SOL_SOCKET, SO_RCVTIMEO, (long)&time_out, sizeof time_out, 0);
 	long got;
@@ -151,7 +155,8 @@ static long receive_welcome(long fd)
 	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
 	if (got > 0 && header && header->cmsg_type == SCM_RIGHTS && header->cmsg_len == CMSG_LEN(sizeof(int)))
 		memcpy(&region, CMSG_DATA(header), sizeof region);
-	if (got == sizeof welcome && welcome.magic == HS_REGION_MAGIC && welcome.version == HS_REGION_VERSION && welcome.record)
+	if (got == sizeof welcome && welcome.magic == HS_REGION_MAGIC &&
+	    welcome.version == HS_REGION_VERSION && welcome.record)
 		return region;
 	if (region >= 0)
 		arch_syscall(SYS_close, region, 0, 0, 0, 0, 0);
@@ -176,7 +181,8 @@ static bool connect_region(enum hs_origin origin)
 
 static void begin(enum hs_origin origin)
 {
-	if (!socket_name[0] || (origin == HS_ORIGIN_FORK && !hs_process.follow_forks) || !connect_region(origin))
+	if (!socket_name[0] || (origin == HS_ORIGIN_FORK && !hs_process.follow_forks) ||
+	    !connect_region(origin))
 		return;
 	struct hs_region_header *header = hs_process.header;
 	header->clock = hs_process.clock_is_tsc ? HS_CLOCK_TSC : HS_CLOCK_MONOTONIC;
@@ -193,10 +199,12 @@ static void begin(enum hs_origin origin)
 void hs_process_begin(void)
 {
 	/* Whoever comes second waits: his event shall count. But not for himself (pthread_key_create may
-	 * allocate), nor for ever (a fork may have copied the flag of a thread that the child does not have). */
+	 * allocate), nor for ever (a fork may have copied the flag of a thread that the child does not have).
+	 */
 	static uint32_t owner;
 	uint32_t nobody = 0, me = (uint32_t)arch_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
-	for (int turns = 0; !__atomic_compare_exchange_n(&owner, &nobody, me, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+	for (int turns = 0;
+	     !__atomic_compare_exchange_n(&owner, &nobody, me, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 	     turns++) {
 		if (nobody == me || turns == 10000)
 			return;

@@ -1,5 +1,5 @@
-/* The shared region, seen from the target: maps its areas as they grow, hands chunks to threads, waits for the
- * collector when too many are full. */
+/* The shared region, seen from the target: maps its areas as they grow, hands chunks to threads, waits for
+ * the collector when too many are full. */
 #include "shim.h"
 
 #include <linux/futex.h>
@@ -8,7 +8,8 @@
 
 void *hs_pages(size_t bytes, bool wipe)
 {
-	long pages = arch_syscall(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	long pages = arch_syscall(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (pages < 0 && pages > -4096)
 		return NULL;
 	if (wipe && arch_syscall(SYS_madvise, pages, (long)bytes, MADV_WIPEONFORK, 0, 0, 0) != 0) {
@@ -49,7 +50,8 @@ static char *map_extent(struct area *area, int extent)
 	char *before = hs_area_at(area, extent_start(area, extent) - HS_PAGE_BYTES);
 	if (!before)
 		return NULL;
-	long place = arch_syscall(SYS_mremap, (long)before, 0, (long)(bytes + HS_PAGE_BYTES), MREMAP_MAYMOVE, 0, 0);
+	long place = arch_syscall(SYS_mremap, (long)before, 0, (long)(bytes + HS_PAGE_BYTES), MREMAP_MAYMOVE,
+				  0, 0);
 	if (place < 0 && place > -4096)
 		return NULL;
 	char *expected = NULL, *mapped = (char *)place + HS_PAGE_BYTES;
@@ -74,7 +76,8 @@ void *hs_area_at(struct area *area, uint64_t offset)
 
 static void *map_file(int fd, uint64_t offset, uint64_t bytes)
 {
-	long place = arch_syscall(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (long)offset);
+	long place =
+		arch_syscall(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (long)offset);
 	return place < 0 && place > -4096 ? NULL : (void *)place;
 }
 
@@ -152,7 +155,8 @@ static bool more_chunks(void)
 	uint32_t more = count ? count * 2 : (uint32_t)(HS_CHUNKS_FIRST / HS_CHUNK_BYTES);
 	if (more > HS_MAX_CHUNKS || !hs_area_at(&hs_process.chunks, (uint64_t)(more - 1) * HS_CHUNK_BYTES))
 		return false;
-	__atomic_compare_exchange_n(&header->chunk_count, &count, more, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+	__atomic_compare_exchange_n(&header->chunk_count, &count, more, false, __ATOMIC_RELEASE,
+				    __ATOMIC_RELAXED);
 	return true;
 }
 

@@ -1,8 +1,9 @@
 /* Internals of the shim, the library that runs inside other people's programs.
  *
- * Its law: no lock, no allocation, no system call on an event's path; no libc function that a program may replace or that sets errno;
- * nothing exported but the hooks. Slow paths (first event of a thread, a new chunk, a new module, a fork) may use
- * raw system calls. Every path may be interrupted by a signal whose handler allocates.
+ * Its law: no lock, no allocation, no system call on an event's path; no libc function that a program may
+ * replace or that sets errno; nothing exported but the hooks. Slow paths (first event of a thread, a new
+ * chunk, a new module, a fork) may use raw system calls. Every path may be interrupted by a signal whose
+ * handler allocates.
  *
  *   hooks.c      the interposed functions
  *   real.c       the next allocator behind us, and the arena for calls that come before it is known
@@ -12,7 +13,8 @@
  *   process.c    start, fork, the hand-shake
  *   modules.c    loaded modules and their unloading
  *   trie.c       (parent, place) -> node
- *   unwind/      rules.c .eh_frame -> rule; walk.c the remembered stack; fallback.c frame pointers, libunwind */
+ *   unwind/      rules.c .eh_frame -> rule; walk.c the remembered stack; fallback.c frame pointers, libunwind
+ */
 #ifndef HS_SHIM_H
 #define HS_SHIM_H
 
@@ -46,6 +48,15 @@ struct area {
 	_Atomic(char *) extents[HS_MAX_EXTENTS];
 };
 
+struct range {
+	uint64_t start, bytes;
+};
+
+static inline bool in_range(struct range range, uint64_t address)
+{
+	return address - range.start < range.bytes;
+}
+
 /* One a process image. */
 struct process {
 	struct hs_region_header *header; /* NULL: never was connected */
@@ -55,8 +66,8 @@ struct process {
 	bool clock_is_tsc;
 	bool follow_forks;
 	enum unwinder unwinder;
-	uint64_t stack_end;                  /* of the initial thread */
-	uint64_t loader_start, loader_bytes; /* ld.so */
+	uint64_t stack_end;        /* of the initial thread */
+	struct range loader, libc; /* ld.so and libc.so as they are mapped */
 	/* Zero in a fork child (MADV_WIPEONFORK), as all thread states are. */
 	uint32_t *alive;
 };
@@ -125,8 +136,8 @@ struct thread {
 
 extern __thread struct thread *hs_thread __attribute__((tls_model("initial-exec")));
 
-/* The slow half of hs_event_begin: claims a state, or a second one in a signal handler that interrupted an event.
- * NULL: this event is not recorded. */
+/* The slow half of hs_event_begin: claims a state, or a second one in a signal handler that interrupted an
+ * event. NULL: this event is not recorded. */
 struct thread *hs_thread_enter_slowly(void);
 void hs_threads_begin(void); /* once a process, also in a fork child */
 
@@ -145,7 +156,8 @@ void hs_trie_begin(void);
 
 /* ---- unwinding --------------------------------------------------------------------------------------- */
 
-/* A compiled unwind rule, 64 bits: kind 3, module 16, CFA offset 24 (signed), fp's slot 21 (signed, 8-byte units; 0: fp unchanged). */
+/* A compiled unwind rule, 64 bits: kind 3, module 16, CFA offset 24 (signed), fp's slot 21 (signed, 8-byte
+ * units; 0: fp unchanged). */
 typedef uint64_t unwind_rule;
 enum rule_kind {
 	RULE_SP = 1,       /* CFA = sp + n; slot relative to the CFA */
@@ -155,12 +167,13 @@ enum rule_kind {
 	RULE_SIGNAL = 5,   /* sigreturn trampoline */
 	RULE_NONE = 6,     /* no rule that we can express */
 };
-#define RULE_KIND(r) ((enum rule_kind)((r) & 7))
+#define RULE_KIND(r) ((enum rule_kind)((r)&7))
 #define RULE_MODULE(r) ((uint16_t)((r) >> 3))
 #define RULE_CFA(r) ((int64_t)((r) << 21) >> 40)
 #define RULE_SLOT(r) (((int64_t)(r) >> 43) * 8)
-#define RULE_MAKE(kind, module, cfa, slot) \
-	((uint64_t)(kind) | (uint64_t)(module) << 3 | ((uint64_t)(cfa) & 0xffffff) << 19 | (uint64_t)((int64_t)(slot) / 8) << 43)
+#define RULE_MAKE(kind, module, cfa, slot)                                                                   \
+	((uint64_t)(kind) | (uint64_t)(module) << 3 | ((uint64_t)(cfa)&0xffffff) << 19 |                     \
+	 (uint64_t)((int64_t)(slot) / 8) << 43)
 
 unwind_rule hs_rule_of(uint64_t pc);
 void hs_rules_forget_module(uint32_t module);
@@ -175,10 +188,12 @@ uint32_t hs_walk(struct thread *thread, uint64_t pc, uint64_t sp, uint64_t fp);
 struct frame_state {
 	uint64_t pc, sp, fp;
 };
-/* Frame-pointer step out of code without unwind data. false: no plausible caller; *looked: words were read to find out. */
+/* Frame-pointer step out of code without unwind data. false: no plausible caller; *looked: words were read to
+ * find out. */
 bool hs_step_by_frame_pointer(const struct frame_state *from, struct frame_state *to, bool *looked);
 /* The frames outside the one with this state, nearest first, by libunwind; 0 if it is not to be had. */
-size_t hs_libunwind_frames(struct thread *thread, const struct frame_state *from, struct frame_state *frames, size_t most);
+size_t hs_libunwind_frames(struct thread *thread, const struct frame_state *from, struct frame_state *frames,
+			   size_t most);
 
 #ifdef HS_ORACLE
 void hs_oracle_check(struct thread *thread);

@@ -1,6 +1,6 @@
-/* Per-thread state: claimed at a thread's first event, given back when the thread ends. Never malloced. A state that nobody gave
- * back (a thread that left by a raw exit system call) is lost to us; the collector sees that the thread is
- * gone and takes its chunk. */
+/* Per-thread state: claimed at a thread's first event, given back when the thread ends. Never malloced. A
+ * state that nobody gave back (a thread that left by a raw exit system call) is lost to us; the collector
+ * sees that the thread is gone and takes its chunk. */
 #include "shim.h"
 
 #include <pthread.h>
@@ -87,8 +87,8 @@ static void give_back(struct thread *thread)
 	push_free(thread, thread);
 }
 
-/* Runs among the destructors of thread-specific data. Events of later destructors claim a state anew, which arms
- * the key again for the next round. */
+/* Runs among the destructors of thread-specific data. Events of later destructors claim a state anew, which
+ * arms the key again for the next round. */
 static void thread_ends(void *value)
 {
 	struct thread *thread = value;

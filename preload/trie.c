@@ -1,8 +1,9 @@
 /* The trie of stacks: a lock-free, insert-only hash table from (parent, place) to node. The nodes themselves
  * stand in the shared region, so a killed process has lost none.
  *
- * The table is open-addressing and doubles by being replaced. An insert that races with the replacement may be missing from the new
- * table; then a second node for the same stack arises later. That is harmless: readers compare frames, not nodes. */
+ * The table is open-addressing and doubles by being replaced. An insert that races with the replacement may
+ * be missing from the new table; then a second node for the same stack arises later. That is harmless:
+ * readers compare frames, not nodes. */
 #include "shim.h"
 
 struct entry {
@@ -55,7 +56,8 @@ static void grow(struct table *old)
 	if (!table)
 		return;
 	for (uint64_t i = 0; i <= old->mask; i++) {
-		uint64_t place = load_acquire(&old->entries[i].place), value = load_acquire(&old->entries[i].value);
+		uint64_t place = load_acquire(&old->entries[i].place),
+			 value = load_acquire(&old->entries[i].value);
 		if (!place || !value)
 			continue;
 		uint64_t slot = slot_of((uint32_t)(value >> 32), place) & table->mask;
@@ -99,8 +101,8 @@ static uint32_t insert(struct table *table, uint64_t slot, uint32_t parent, uint
 	for (;; slot = (slot + 1) & table->mask) {
 		uint64_t empty = 0;
 		if (!load_relaxed(&table->entries[slot].place) &&
-		    __atomic_compare_exchange_n(&table->entries[slot].place, &empty, place, false, __ATOMIC_RELEASE,
-						__ATOMIC_RELAXED))
+		    __atomic_compare_exchange_n(&table->entries[slot].place, &empty, place, false,
+						__ATOMIC_RELEASE, __ATOMIC_RELAXED))
 			break;
 	}
 	store_release(&table->entries[slot].value, value);

@@ -1,5 +1,5 @@
-/* What depends on the CPU: time stamps, raw system calls (libc's may be replaced by the program, and set errno),
- * where a signal frame keeps its registers. */
+/* What depends on the CPU: time stamps, raw system calls (libc's may be replaced by the program, and set
+ * errno), where a signal frame keeps its registers. */
 #ifndef HS_ARCH_X86_64_H
 #define HS_ARCH_X86_64_H
 

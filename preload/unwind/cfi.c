@@ -1,6 +1,6 @@
-/* Reads .eh_frame in place: binary search in .eh_frame_hdr, then the frame's call frame instructions up to the
- * address. Follows only the CFA, the frame pointer and the return address (measured: nothing else decides a
- * caller in compiled code). DWARF 5, section 6.4; Linux Standard Base, "Exception Frames". */
+/* Reads .eh_frame in place: binary search in .eh_frame_hdr, then the frame's call frame instructions up to
+ * the address. Follows only the CFA, the frame pointer and the return address (measured: nothing else decides
+ * a caller in compiled code). DWARF 5, section 6.4; Linux Standard Base, "Exception Frames". */
 #include "cfi.h"
 
 #include "../shim.h"
@@ -170,7 +170,8 @@ static const uint8_t *find_fde(const uint8_t *header, uint64_t address)
 	struct reader reader = {header + 4, header + 32};
 	read_encoded(&reader, header[1]);
 	uint64_t count = read_bytes(&reader, 4);
-	const int32_t *table = (const int32_t *)reader.at; /* pairs: function, record; relative to the header */
+	const int32_t *table =
+		(const int32_t *)reader.at; /* pairs: function, record; relative to the header */
 	int64_t target = (int64_t)(address - (uint64_t)header);
 	if (!count || table[0] > target)
 		return NULL;

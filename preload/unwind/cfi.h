@@ -28,7 +28,8 @@ struct cfi_row {
 	bool signal_frame;
 };
 
-/* The row for the instruction at `address`, found through a mapped .eh_frame_hdr with its search table. false: none. */
+/* The row for the instruction at `address`, found through a mapped .eh_frame_hdr with its search table.
+ * false: none. */
 bool hs_cfi_row(const uint8_t *eh_frame_hdr, uint64_t address, struct cfi_row *row);
 
 #endif

@@ -89,11 +89,12 @@ static bool load_libunwind(void)
 	return complete;
 }
 
-static size_t collect(unw_context_t *context, const struct frame_state *from, struct frame_state *frames, size_t most)
+static size_t collect(unw_context_t *context, const struct frame_state *from, struct frame_state *frames,
+		      size_t most)
 {
 	unw_cursor_t cursor;
 	size_t count = 0;
-	bool reached = false, in_signal_frame = false;
+	bool reached = false;
 	if (libunwind.init_local(&cursor, context) != 0)
 		return 0;
 	while (count < most && libunwind.step(&cursor) > 0) {
@@ -101,8 +102,8 @@ static size_t collect(unw_context_t *context, const struct frame_state *from, st
 		libunwind.get_reg(&cursor, UNW_REG_IP, &pc);
 		libunwind.get_reg(&cursor, UNW_REG_SP, &sp);
 		libunwind.get_reg(&cursor, UNW_TDEP_BP, &fp);
-		pc += in_signal_frame; /* interrupted, not returned to: see struct frame */
-		in_signal_frame = libunwind.is_signal_frame(&cursor) > 0;
+		pc += libunwind.is_signal_frame(&cursor) >
+		      0; /* interrupted, not returned to: see struct frame */
 		if (!pc || pc == 1)
 			break;
 		if (reached)
@@ -113,7 +114,8 @@ static size_t collect(unw_context_t *context, const struct frame_state *from, st
 	return count;
 }
 
-size_t hs_libunwind_frames(struct thread *thread, const struct frame_state *from, struct frame_state *frames, size_t most)
+size_t hs_libunwind_frames(struct thread *thread, const struct frame_state *from, struct frame_state *frames,
+			   size_t most)
 {
 	int saved_errno = errno;
 	bool was_internal = thread->internal;

@@ -12,11 +12,13 @@ static void report(struct thread *thread, const struct frame_state *theirs, size
 {
 	if (atomic_fetch_add(&differences, 1) >= 5)
 		return;
-	dprintf(2, "oracle: difference at frame %ld of %ld (libunwind: %zu)\n", (long)at, (long)thread->known, count + 1);
+	dprintf(2, "oracle: difference at frame %ld of %ld (libunwind: %zu)\n", (long)at, (long)thread->known,
+		count + 1);
 	for (int64_t i = 0; i < thread->known || i <= (int64_t)count; i++) {
 		const struct frame *ours = i < thread->known ? &thread->frames[thread->known - 1 - i] : NULL;
-		dprintf(2, "oracle: %3ld ours %#lx sp %#lx module %d  libunwind %#lx sp %#lx\n", (long)i, ours ? ours->pc : 0,
-			ours ? ours->sp : 0, ours ? ours->module : -1, i > 0 && i <= (int64_t)count ? theirs[i - 1].pc : 0,
+		dprintf(2, "oracle: %3ld ours %#lx sp %#lx module %d  libunwind %#lx sp %#lx\n", (long)i,
+			ours ? ours->pc : 0, ours ? ours->sp : 0, ours ? ours->module : -1,
+			i > 0 && i <= (int64_t)count ? theirs[i - 1].pc : 0,
 			i > 0 && i <= (int64_t)count ? theirs[i - 1].sp : 0);
 		if (i > at + 3)
 			break;
@@ -38,8 +40,11 @@ void hs_oracle_check(struct thread *thread)
 	atomic_fetch_add(&frames_compared, thread->known);
 	for (int64_t i = 1; i < thread->known || i <= (int64_t)count; i++) {
 		const struct frame *ours = &thread->frames[thread->known - 1 - i];
-		if (i >= thread->known || i > (int64_t)count || ours->pc != theirs[i - 1].pc || ours->sp != theirs[i - 1].sp) {
+		if (i >= thread->known || i > (int64_t)count || ours->pc != theirs[i - 1].pc ||
+		    ours->sp != theirs[i - 1].sp) {
+			thread->internal = true; /* printing allocates */
 			report(thread, theirs, count, i);
+			thread->internal = false;
 			return;
 		}
 	}
@@ -47,6 +52,6 @@ void hs_oracle_check(struct thread *thread)
 
 __attribute__((destructor)) static void totals(void)
 {
-	dprintf(2, "oracle: %ld captures, %ld frames, %ld differences\n", (long)captures, (long)frames_compared,
-		(long)differences);
+	dprintf(2, "oracle: %ld captures, %ld frames, %ld differences\n", (long)captures,
+		(long)frames_compared, (long)differences);
 }

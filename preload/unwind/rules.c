@@ -37,8 +37,8 @@ static void put(struct table *table, uint64_t pc, unwind_rule value)
 		uint64_t empty = 0;
 		if (load_relaxed(&table->entries[slot].pc) == pc)
 			return;
-		if (!__atomic_compare_exchange_n(&table->entries[slot].pc, &empty, FORGOTTEN, false, __ATOMIC_RELAXED,
-						 __ATOMIC_RELAXED))
+		if (!__atomic_compare_exchange_n(&table->entries[slot].pc, &empty, FORGOTTEN, false,
+						 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 			continue;
 		table->entries[slot].rule = value;
 		store_release(&table->entries[slot].pc, pc);
@@ -100,7 +100,8 @@ static unwind_rule from_row(const struct cfi_row *row, uint32_t module)
 		return RULE_MAKE(RULE_SIGNAL, module, 0, 0);
 	if (row->return_address.where == CFI_UNDEFINED)
 		return RULE_MAKE(RULE_END, module, 0, 0);
-	if (row->return_address.where != CFI_AT_CFA || row->return_address.offset != -8 || !fits(row->cfa_offset, 24))
+	if (row->return_address.where != CFI_AT_CFA || row->return_address.offset != -8 ||
+	    !fits(row->cfa_offset, 24))
 		return none;
 	int64_t slot = row->fp.where == CFI_AT_CFA ? row->fp.offset : 0;
 	if (slot % 8 || !fits(slot / 8, 21))
@@ -124,9 +125,14 @@ static unwind_rule compile(uint64_t pc)
 		return RULE_MAKE(RULE_NONE, HS_MODULE_NONE, 0, 0);
 	uint32_t module = hs_module_of(&found);
 	struct cfi_row row;
-	if (hs_process.unwinder != UNWINDER_FAST || !found.dlfo_eh_frame || !hs_cfi_row(found.dlfo_eh_frame, pc - 1, &row))
-		return RULE_MAKE(RULE_NONE, module, 0, 0);
-	return from_row(&row, module);
+	if (hs_process.unwinder == UNWINDER_FAST && found.dlfo_eh_frame &&
+	    hs_cfi_row(found.dlfo_eh_frame, pc - 1, &row))
+		return from_row(&row, module);
+	/* What has no unwind data in glibc is an entry point that nobody called (_dl_start_user,
+	 * __start_context). */
+	bool entry = hs_process.unwinder == UNWINDER_FAST &&
+		     (in_range(hs_process.loader, pc) || in_range(hs_process.libc, pc));
+	return RULE_MAKE(entry ? RULE_END : RULE_NONE, module, 0, 0);
 }
 
 unwind_rule hs_rule_of(uint64_t pc)

@@ -1,9 +1,10 @@
 /* The walk, and the remembered stack that makes it cheap.
  *
  * A step outwards is a function of (pc, sp, fp) and the words it loads. So when a new walk meets a remembered
- * frame with equal (pc, sp, fp), the rest of the remembered stack is right exactly as far as each loaded word still holds its value:
- * that is checked, word by word, outwards; where one differs, stepping resumes. Nothing is assumed, nothing on
- * the stack is changed, and no word is read that a plain walk would not read. */
+ * frame with equal (pc, sp, fp), the rest of the remembered stack is right exactly as far as each loaded word
+ * still holds its value: that is checked, word by word, outwards; where one differs, stepping resumes.
+ * Nothing is assumed, nothing on the stack is changed, and no word is read that a plain walk would not read.
+ */
 #include "../shim.h"
 
 #include <string.h>
@@ -86,7 +87,8 @@ static inline enum outcome step(struct frame *frame, struct frame_state *state)
 	return state->pc ? STEPPED : ENDED;
 }
 
-/* A larger array: what is known stays at the bottom, what the walk has pushed (from `pushed` on) at the top. */
+/* A larger array: what is known stays at the bottom, what the walk has pushed (from `pushed` on) at the top.
+ */
 static bool grow(struct thread *thread, struct frame **pushed)
 {
 	int64_t capacity = thread->capacity * 4, count = thread->frames + thread->capacity - *pushed;
@@ -118,7 +120,8 @@ static inline void push(struct frame **pushed, const struct frame_state *state)
 	frame->fp = state->fp;
 }
 
-/* libunwind finishes the stack. Its frames depend on more than we note, so each is stepped again next time. */
+/* libunwind finishes the stack. Its frames depend on more than we note, so each is stepped again next time.
+ */
 static bool delegate(struct thread *thread, struct frame **pushed)
 {
 	enum { MOST = 64 };
@@ -129,7 +132,8 @@ static bool delegate(struct thread *thread, struct frame **pushed)
 	for (;;) {
 		size_t count = hs_libunwind_frames(thread, &last, outer, MOST);
 		for (size_t i = 0; i < count; i++) {
-			if (!room(thread, pushed) || thread->frames + thread->capacity - *pushed >= HS_DEPTH_MOST)
+			if (!room(thread, pushed) ||
+			    thread->frames + thread->capacity - *pushed >= HS_DEPTH_MOST)
 				return any;
 			push(pushed, &outer[i]);
 			(*pushed)->fp_slot = NULL;
@@ -165,8 +169,8 @@ static uint32_t mark(uint64_t *counter, uint64_t address)
 	return hs_trie_child(0, HS_PLACE(HS_MODULE_NONE, address));
 }
 
-/* The stack is deeper than the limit: only the innermost frames count. Which frames are cut depends on the depth, so
- * nothing is remembered. */
+/* The stack is deeper than the limit: only the innermost frames count. Which frames are cut depends on the
+ * depth, so nothing is remembered. */
 static uint32_t cut(struct thread *thread, int64_t kept, const struct frame *pushed)
 {
 	struct frame *frames = thread->frames;
@@ -203,8 +207,9 @@ uint32_t hs_walk(struct thread *thread, uint64_t pc, uint64_t sp, uint64_t fp)
 				kept = candidate + 1;
 				break;
 			}
-			/* Frames candidate .. holds are right; the last of them has to be stepped again. They move up, which
-			 * may reach over what lies between candidate and known: none of that is needed any more. */
+			/* Frames candidate .. holds are right; the last of them has to be stepped again. They
+			 * move up, which may reach over what lies between candidate and known: none of that
+			 * is needed any more. */
 			int64_t moved = candidate - holds + 1;
 			memmove(pushed - moved, frames + holds, (size_t)moved * sizeof *frames);
 			pushed -= moved;
