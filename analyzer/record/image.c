@@ -21,6 +21,7 @@ enum {
 #define SAMPLES_PER_AGE 400
 #define PEAK_NS (50 * MS)
 #define BURIAL_NS (1000 * MS)
+#define EXEC_LOOK_NS (250 * MS)
 
 /* ---- begin --------------------------------------------------------------------------------------------- */
 
@@ -41,6 +42,8 @@ struct hs_image *hs_image_new(const struct hs_image_context *context, pid_t pid,
 	image->own_pid_view = hello->pid == (uint32_t)pid;
 	image->shares_root = hs_proc_shares_root(pid);
 	image->program = hs_proc_link(pid, "exe");
+	if (!hs_proc_executable(pid, &image->program_device, &image->program_inode))
+		image->program_inode = 0;
 	image->cwd = hs_proc_link(pid, "cwd");
 	image->command = hs_proc_arguments(pid);
 	image->program_file = hs_files_open(context->files, pid, NULL);
@@ -306,6 +309,18 @@ static void sample(struct hs_image *image, uint64_t now_ns)
 	}
 }
 
+/* An exec shows itself by a new hello; but not if the new program is static, or its environment was cleared.
+ */
+static void look_for_exec(struct hs_image *image, uint64_t now_ns)
+{
+	dev_t device;
+	ino_t inode;
+	image->next_exec_look_ns = now_ns + EXEC_LOOK_NS;
+	if (image->program_inode && !image->left_ns && hs_proc_executable(image->pid, &device, &inode) &&
+	    (device != image->program_device || inode != image->program_inode))
+		image->left_ns = now_ns;
+}
+
 static bool thread_lives(void *context, uint32_t tid)
 {
 	struct hs_image *image = context;
@@ -334,9 +349,11 @@ uint64_t hs_image_round(struct hs_image *image, uint64_t now_ns)
 		image->next_burial_ns = now_ns + BURIAL_NS;
 		hs_drain_bury_threads(image->drain, thread_lives, image);
 	}
+	if (now_ns >= image->next_exec_look_ns)
+		look_for_exec(image, now_ns);
 	if (!image->begun || image->stopped)
 		return items;
-	if (now_ns >= image->next_sample_ns)
+	if (now_ns >= image->next_sample_ns && !image->left_ns)
 		sample(image, now_ns);
 	struct hs_encoder *encoder = &image->encoder;
 	if (encoder->written.events != image->flushed_events) {

@@ -42,6 +42,8 @@ struct hs_image {
 	bool shares_root;
 	enum hs_origin origin;
 	char *program, **command, *cwd;
+	dev_t program_device; /* of the executable; inode 0: not known */
+	ino_t program_inode;
 	struct hs_module_file *program_file; /* opened while it surely lives; or NULL */
 	uint64_t connect_ns, connect_unix_us, connect_rss_bytes;
 
@@ -68,8 +70,8 @@ struct hs_image {
 
 	/* Samples. */
 	int statm;
-	uint64_t next_sample_ns, next_peak_ns, next_burial_ns, peak_rss_bytes;
-	uint32_t samples;
+	uint64_t next_sample_ns, next_peak_ns, next_burial_ns, next_exec_look_ns, peak_rss_bytes;
+	uint64_t left_ns; /* 0, or when the process was first seen to run another executable */
 
 	/* How it ended, and what the region said then. */
 	enum hs_image_end end;

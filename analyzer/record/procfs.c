@@ -86,6 +86,18 @@ bool hs_proc_thread_lives(pid_t pid, uint32_t tid)
 	return access(path, F_OK) == 0 || errno != ENOENT;
 }
 
+bool hs_proc_executable(pid_t pid, dev_t *device, ino_t *inode)
+{
+	char path[64];
+	struct stat status;
+	snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+	if (stat(path, &status) != 0)
+		return false;
+	*device = status.st_dev;
+	*inode = status.st_ino;
+	return true;
+}
+
 bool hs_proc_shares_root(pid_t pid)
 {
 	char path[64];

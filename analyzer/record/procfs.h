@@ -15,6 +15,8 @@ char **hs_proc_arguments(pid_t pid);
 /* The name of a thread, as a string in name; or "". */
 void hs_proc_thread_name(pid_t pid, uint32_t tid, char name[16]);
 bool hs_proc_thread_lives(pid_t pid, uint32_t tid);
+/* The executable, as a file; false: unknown. */
+bool hs_proc_executable(pid_t pid, dev_t *device, ino_t *inode);
 /* The process's root directory is ours. */
 bool hs_proc_shares_root(pid_t pid);
 

@@ -27,6 +27,7 @@ enum {
 	PROGRESS_WAIT_MS = 100,
 };
 #define SURVIVORS_NOTICE_NS 1000000000ull
+#define EXEC_PATIENCE_NS 2000000000ull /* within which a new image says hello if it ever does */
 
 void hs_session_notice(const struct hs_session *session, const char *format, ...)
 {
@@ -178,8 +179,18 @@ int hs_session_admit(void *context, pid_t pid, const struct hs_hello *hello)
 static uint64_t read_images(struct hs_session *session)
 {
 	uint64_t items = 0, now_ns = hs_monotonic_ns();
-	for (struct hs_image *image = session->images; image; image = image->next)
+	for (struct hs_image *image = session->images, *next; image; image = next) {
+		next = image->next;
 		items += hs_image_round(image, now_ns);
+		if (!image->left_ns || now_ns - image->left_ns < EXEC_PATIENCE_NS)
+			continue;
+		hs_session_notice(
+			session,
+			"process %d went on as another program, which is not recorded: it is static, or its "
+			"environment was cleared",
+			(int)image->pid);
+		finish_image(session, image, HS_IMAGE_EXEC, 0);
+	}
 	return items;
 }
 
