@@ -45,7 +45,6 @@ int hs_frames_compare(const struct hs_profile *profile, uint32_t a_index, uint32
 }
 
 struct context {
-	const struct hs_profile *profile;
 	const struct hs_groups *groups;
 	const struct own_line *lines; /* by site */
 	enum hs_metric metric;
@@ -173,10 +172,9 @@ static int compare_groups(const void *a, const void *b, void *argument)
 	return (a_group > b_group) - (a_group < b_group);
 }
 
-uint32_t hs_groups_sort(const struct hs_groups *groups, const struct hs_profile *profile,
-			enum hs_metric metric, uint32_t **order)
+uint32_t hs_groups_sort(const struct hs_groups *groups, enum hs_metric metric, uint32_t **order)
 {
-	struct context context = {.profile = profile, .groups = groups, .metric = metric};
+	struct context context = {.groups = groups, .metric = metric};
 	uint32_t count = 0;
 	*order = hs_allocate_zero(groups->count + 1, sizeof(uint32_t));
 	for (uint32_t i = 0; i < groups->count; i++) {

@@ -33,8 +33,7 @@ uint64_t hs_metric(const struct hs_counts *counts, enum hs_metric metric);
 
 /* The groups whose metric is not 0, largest first; equals by their own line. *order is malloc'ed; returns how
  * many. */
-uint32_t hs_groups_sort(const struct hs_groups *groups, const struct hs_profile *profile,
-			enum hs_metric metric, uint32_t **order);
+uint32_t hs_groups_sort(const struct hs_groups *groups, enum hs_metric metric, uint32_t **order);
 
 /* Orders frames by what people see of them: function, file, line, module; the address if there is no name. 0:
  * they look the same. HS_NO_FRAME comes first. */

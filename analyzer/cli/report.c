@@ -184,10 +184,10 @@ static void add_headline(struct hs_text *text, const struct hs_report *report)
 	hs_text_free(&words);
 
 	hs_text_addf(&words, "in %s", hs_counted(counts->live_blocks, "block").text);
-	if (facts->end == HS_END_EXIT)
-		hs_text_add(&words, " that nobody freed");
 	if (facts->forked)
 		hs_text_add(&words, " of its own (inherited ones not counted)");
+	else if (facts->end == HS_END_EXIT)
+		hs_text_add(&words, " that nobody freed");
 	add_fact(text, report, hs_end_words(facts), hs_size(counts->live_bytes).text, words.bytes);
 	hs_text_free(&words);
 

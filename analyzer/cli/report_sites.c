@@ -192,7 +192,7 @@ static void add_table(struct hs_text *text, struct work *work, const struct tabl
 	const struct hs_facts *facts = &report->profile->facts;
 	const struct hs_counts *totals = &report->sites->replay.totals.counts;
 	uint64_t total = hs_metric(totals, table->metric), sum = 0;
-	uint32_t *order, count = hs_groups_sort(&work->groups, report->profile, table->metric, &order);
+	uint32_t *order, count = hs_groups_sort(&work->groups, table->metric, &order);
 	uint32_t rows = report->rows && report->rows < count ? (uint32_t)report->rows : count;
 	for (uint32_t row = 0; row < rows; row++)
 		sum += hs_metric(&work->groups.items[order[row]].counts, table->metric);
