@@ -76,16 +76,9 @@ void hs_message(const char *format, ...)
 	hs_text_free(&text);
 }
 
-void hs_progress(const char *phase, unsigned long long done, unsigned long long total)
+static void show_progress(struct timespec now, const char *phase, unsigned long long done,
+			  unsigned long long total)
 {
-	struct timespec now;
-	if (!isatty(STDERR_FILENO))
-		return;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	double since = (double)(now.tv_sec - progress_time.tv_sec) +
-		       (double)(now.tv_nsec - progress_time.tv_nsec) / 1e9;
-	if (since < 0.1)
-		return; /* often enough for an eye */
 	progress_time = now;
 	progress_shown = true;
 	fprintf(stderr, "\r\033[Kheapscope: %s", phase);
@@ -95,6 +88,22 @@ void hs_progress(const char *phase, unsigned long long done, unsigned long long 
 	else if (done)
 		fprintf(stderr, " %s", hs_count(done).text);
 	fflush(stderr);
+}
+
+void hs_progress(const char *phase, unsigned long long done, unsigned long long total)
+{
+	struct timespec now;
+	if (!isatty(STDERR_FILENO))
+		return;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	double since = (double)(now.tv_sec - progress_time.tv_sec) +
+		       (double)(now.tv_nsec - progress_time.tv_nsec) / 1e9;
+	/* nothing for what is over at once; then often enough for an eye */
+	double wait = progress_shown ? 0.1 : 0.5;
+	if (progress_time.tv_sec == 0)
+		progress_time = now;
+	else if (since >= wait)
+		show_progress(now, phase, done, total);
 }
 
 void hs_progress_end(void)

@@ -326,6 +326,13 @@ def test_run_dies_of_the_same_signal(run_heapscope, tmp_path, number):
     assert not list(tmp_path.glob("core*"))
 
 
+def test_run_on_a_terminal(heapscope, tmp_path):
+    """No colour, no remains of a progress line: what the target said and where the recording is."""
+    output = run_on_terminal(heapscope, "run", "-o", tmp_path / "x.hs.gz", "/bin/echo", "hello",
+                             env={**os.environ, "TERM": "xterm"})
+    assert output == f"hello\r\nheapscope: wrote {tmp_path}/x.hs.gz; next: heapscope print {tmp_path}/x.hs.gz\r\n"
+
+
 def test_run_library_missing(run_heapscope, tmp_path):
     done = run_heapscope("run", "/bin/true", cwd=tmp_path, env={"HEAPSCOPE_LIBRARY": "/nonexistent.so"})
     assert done.returncode == 125
