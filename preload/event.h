@@ -26,7 +26,7 @@ static inline void event_end(struct thread *thread)
 /* Ordered against other threads' stamps; a lone thread needs no fence. */
 static inline uint64_t event_stamp(void)
 {
-	if (unlikely(!hs_process.clock_is_tsc))
+	if (unlikely(!hs_process.clock_is_readable))
 		return hs_stamp_now();
 	if (&__libc_single_threaded && __libc_single_threaded)
 		return arch_stamp();

@@ -4,7 +4,10 @@
 #include "event.h"
 
 #include <errno.h>
+#include <linux/seccomp.h>
+#include <stdarg.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -220,4 +223,26 @@ EXPORT void *pvalloc(size_t size)
 	if (likely(block))
 		BOOK_ALLOC(block, size);
 	return block;
+}
+
+/* Strict seccomp (and PR_SET_TSC) makes reading the TSC fatal: from then on stamps count up from the last
+ * one. */
+EXPORT int prctl(int option, ...)
+{
+	va_list list;
+	va_start(list, option);
+	unsigned long a = va_arg(list, unsigned long), b = va_arg(list, unsigned long),
+		      c = va_arg(list, unsigned long), d = va_arg(list, unsigned long);
+	va_end(list);
+	bool forbids_clock = (option == PR_SET_SECCOMP && a == SECCOMP_MODE_STRICT) ||
+			     (option == PR_SET_TSC && a == PR_TSC_SIGSEGV);
+	if (forbids_clock)
+		hs_clock_freeze(true);
+	long result = arch_syscall(SYS_prctl, option, (long)a, (long)b, (long)c, (long)d, 0);
+	if (result >= 0)
+		return (int)result;
+	if (forbids_clock)
+		hs_clock_freeze(false);
+	errno = (int)-result;
+	return -1;
 }

@@ -22,10 +22,20 @@ static char token[HS_TOKEN_BYTES + 1];
 
 extern void *__libc_stack_end;
 
+static _Atomic(uint64_t) frozen_stamp; /* 0: the clock runs */
+
+void hs_clock_freeze(bool freeze)
+{
+	frozen_stamp = freeze ? hs_stamp_now() : 0;
+	hs_process.clock_is_readable = hs_process.clock_is_tsc && !freeze;
+}
+
 uint64_t hs_stamp_now(void)
 {
-	if (hs_process.clock_is_tsc)
+	if (hs_process.clock_is_readable)
 		return arch_stamp_fenced();
+	if (frozen_stamp)
+		return atomic_fetch_add(&frozen_stamp, 1);
 	struct timespec now = {0};
 	arch_syscall(SYS_clock_gettime, CLOCK_MONOTONIC, (long)&now, 0, 0, 0, 0);
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
@@ -96,6 +106,7 @@ static void read_settings(void)
 		hs_process.unwinder = UNWINDER_FP;
 	hs_process.stack_end = (uint64_t)__libc_stack_end;
 	hs_process.clock_is_tsc = arch_stamp_is_invariant() && kernel_trusts_tsc();
+	hs_process.clock_is_readable = hs_process.clock_is_tsc;
 	hs_process.loader = mapped_around((void *)_r_debug.r_brk);
 	hs_process.libc = mapped_around((void *)dlsym);
 }

@@ -64,6 +64,7 @@ struct process {
 	struct area modules, nodes, chunks;
 	uint32_t generation; /* grows when a module goes: remembered stacks are void then */
 	bool clock_is_tsc;
+	bool clock_is_readable; /* by a TSC read, that is */
 	bool follow_forks;
 	enum unwinder unwinder;
 	uint64_t stack_end;        /* of the initial thread */
@@ -78,6 +79,7 @@ extern struct process hs_process;
 void hs_process_begin(void);
 void hs_process_stop(enum hs_stop reason);
 uint64_t hs_stamp_now(void);
+void hs_clock_freeze(bool freeze); /* the TSC cannot be read any more (or can again) */
 static inline bool hs_recording(void)
 {
 	return load_relaxed(&hs_process.header) != NULL && !load_relaxed(&hs_process.stopped);

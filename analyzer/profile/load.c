@@ -54,6 +54,17 @@ static int too_short(struct hs_error *error)
 /* ---- modules, threads, samples --------------------------------------------------------------------------
  */
 
+static uint32_t first_of_file(const struct hs_profile *profile, const struct hs_module *module)
+{
+	for (uint32_t i = 0; i < profile->module_count; i++) {
+		const struct hs_module *other = &profile->modules[i];
+		if (other->path == module->path && other->build_id_bytes == module->build_id_bytes &&
+		    memcmp(other->build_id, module->build_id, module->build_id_bytes) == 0)
+			return i;
+	}
+	return profile->module_count;
+}
+
 static int take_module(struct hs_loader *loader, struct hs_payload *payload, struct hs_error *error)
 {
 	struct hs_profile *profile = loader->profile;
@@ -73,6 +84,7 @@ static int take_module(struct hs_loader *loader, struct hs_payload *payload, str
 	memcpy(module.build_id, build_id, build_id_bytes);
 	module.build_id_bytes = (uint32_t)build_id_bytes;
 	module.flags = (uint32_t)flags;
+	module.same_as = first_of_file(profile, &module);
 	profile->modules = hs_grow(profile->modules, profile->module_count, &loader->module_capacity,
 				   sizeof *profile->modules);
 	profile->modules[profile->module_count++] = module;
@@ -260,7 +272,8 @@ static struct hs_frame_range make_frames(struct hs_loader *loader, struct hs_pai
 {
 	struct hs_profile *profile = loader->profile;
 	struct hs_frame_range range = {profile->frame_count, 0};
-	struct hs_frame frame = {.module = place.first ? (uint32_t)place.first - 1 : UINT32_MAX};
+	struct hs_frame frame = {.module = place.first ? profile->modules[place.first - 1].same_as
+						       : UINT32_MAX};
 	frame.address = place.second ? place.second - 1 : 0;
 	if (place.first && profile->modules[frame.module].flags & HS_MODULE_FLAG_SHIM)
 		return range; /* heapscope's own code is nobody's business */

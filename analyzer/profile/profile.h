@@ -15,15 +15,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* ---- what stands in the file ---------------------------------------------------------------------------- */
+/* ---- what stands in the file ----------------------------------------------------------------------------
+ */
 
 struct hs_module {
 	uint32_t path; /* string index */
 	uint64_t start, size, bias;
 	uint8_t build_id[64];
 	uint32_t build_id_bytes;
-	uint32_t flags; /* of FORMAT.md */
+	uint32_t flags;              /* of FORMAT.md */
 	uint64_t load_us, unload_us; /* unload_us is UINT64_MAX while loaded */
+	uint32_t same_as;            /* the first module that is the same file: a library loaded again */
 };
 
 /* One frame as people see it. Frames are distinct: the same text is the same frame (but for its address). */
@@ -31,7 +33,7 @@ struct hs_frame {
 	uint32_t function; /* string index; 0 unknown */
 	uint32_t file;     /* string index; 0 unknown */
 	uint32_t line;     /* 0 unknown */
-	uint32_t module;   /* index in modules, UINT32_MAX none */
+	uint32_t module;   /* index in modules (the first of the same file), UINT32_MAX none */
 	uint64_t address;  /* return address - 1, link-time; 0 for the marks "cut" and "broken" */
 	bool inlined;      /* into the next frame outwards */
 	bool internal;     /* allocator or container plumbing (fold.c) */
@@ -62,22 +64,23 @@ struct hs_facts {
 	int end_value; /* exit status or signal */
 	uint64_t lost_events, truncated_stacks, broken_stacks, fallback_stacks, late_events, repaired_frees,
 		unknown_frees, peak_rss_bytes;
-	char *stopped;  /* NULL, or why recording ended before the program did */
-	char *warning;  /* NULL, or what is wrong with the file (truncated, damaged, totals that disagree) */
+	char *stopped; /* NULL, or why recording ended before the program did */
+	char *warning; /* NULL, or what is wrong with the file (truncated, damaged, totals that disagree) */
 };
 
-/* ---- what the replay counts ----------------------------------------------------------------------------- */
+/* ---- what the replay counts -----------------------------------------------------------------------------
+ */
 
 /* Definitions: docs of section 5 of the design; bytes are requested bytes. */
 struct hs_counts {
 	uint64_t allocated_bytes, allocations; /* all calls that gave a block, reallocs included */
 	uint64_t peak_bytes, peak_blocks;      /* live at the global peak (t-gmax) */
 	uint64_t live_bytes, live_blocks;      /* at the end */
-	uint64_t max_bytes, max_blocks;        /* this group's own maximum of live bytes, and its blocks then */
-	uint64_t temporary_bytes, temporary;   /* freed before their thread allocated again */
-	uint64_t moved_bytes, moved;           /* what realloc copied: min(old, new), booked on the realloc's stack */
-	uint64_t reallocations;                /* allocations that were reallocs of a live block */
-	uint64_t lifetime_us;                  /* sum over blocks; live ones count to the end */
+	uint64_t max_bytes, max_blocks;      /* this group's own maximum of live bytes, and its blocks then */
+	uint64_t temporary_bytes, temporary; /* freed before their thread allocated again */
+	uint64_t moved_bytes, moved; /* what realloc copied: min(old, new), booked on the realloc's stack */
+	uint64_t reallocations;      /* allocations that were reallocs of a live block */
+	uint64_t lifetime_us;        /* sum over blocks; live ones count to the end */
 };
 
 struct hs_point {
@@ -109,12 +112,13 @@ struct hs_profile {
 	struct hs_recording *recording; /* for the replay; private */
 };
 
-/* Loads everything but the events. On failure (not a recording, empty, newer version, unreadable) returns NULL and
- * fills in error. A truncated or damaged file loads as far as it is whole: facts.warning says so. */
+/* Loads everything but the events. On failure (not a recording, empty, newer version, unreadable) returns
+ * NULL and fills in error. A truncated or damaged file loads as far as it is whole: facts.warning says so. */
 struct hs_profile *hs_profile_load(const char *path, struct hs_error *error);
 void hs_profile_free(struct hs_profile *profile);
 
-/* ---- replay --------------------------------------------------------------------------------------------- */
+/* ---- replay ---------------------------------------------------------------------------------------------
+ */
 
 struct hs_replay {
 	struct hs_totals totals;
@@ -122,28 +126,32 @@ struct hs_replay {
 	uint32_t group_count;
 	struct hs_point *timeline; /* at most 4096 points, even steps */
 	uint32_t point_count;
-	/* Histograms over all allocations: bucket b of sizes counts sizes in [2^(b-1), 2^b) (0: size 0), bucket b of
-	 * lifetimes blocks that lived [2^(b-1), 2^b) us; and bytes allocated meanwhile likewise. */
+	/* Histograms over all allocations: bucket b of sizes counts sizes in [2^(b-1), 2^b) (0: size 0),
+	 * bucket b of lifetimes blocks that lived [2^(b-1), 2^b) us; and bytes allocated meanwhile likewise.
+	 */
 	uint64_t size_blocks[65], size_bytes[65], lifetime_blocks[65], lifetime_bytes_blocks[65];
-	bool *node_used; /* of each node: has allocations of its own (is the innermost of a stack with events) */
+	bool *node_used; /* of each node: has allocations of its own (is the innermost of a stack with events)
+			  */
 };
 
-/* Reads the events once. group_of_node[node] < group_count names the group whose counts a node's blocks go to;
- * maxima are those of the group. Sets facts.warning if the tail is damaged. Returns 0, or -1 and an error. */
+/* Reads the events once. group_of_node[node] < group_count names the group whose counts a node's blocks go
+ * to; maxima are those of the group. Sets facts.warning if the tail is damaged. Returns 0, or -1 and an
+ * error. */
 int hs_replay_run(struct hs_profile *profile, const uint32_t *group_of_node, uint32_t group_count,
 		  struct hs_replay *replay, struct hs_error *error);
 void hs_replay_free(struct hs_replay *replay);
 
-/* ---- sites ---------------------------------------------------------------------------------------------- */
+/* ---- sites ----------------------------------------------------------------------------------------------
+ */
 
-/* Stacks that look the same to people (function, file, line, module of every frame; addresses apart), from the innermost frame that
- * is not internal outwards. */
+/* Stacks that look the same to people (function, file, line, module of every frame; addresses apart), from
+ * the innermost frame that is not internal outwards. */
 struct hs_site {
 	uint32_t *frames; /* indices in profile.frames, innermost first; may be empty */
 	uint32_t frame_count;
 	uint32_t folded_frames; /* internal frames left out, of the deepest stack folded in */
-	uint32_t own_frame; /* position in `frames` of the innermost frame of the user's own code: not in a system
-			     * library if there is such a frame, else 0 */
+	uint32_t own_frame; /* position in `frames` of the innermost frame of the user's own code: not in a
+			     * system library if there is such a frame, else 0 */
 	struct hs_counts counts;
 };
 
