@@ -8,13 +8,13 @@ import shutil
 import struct
 import subprocess
 import sys
-import zlib
 
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tools"))
 
 import recording as recording_format  # noqa: E402
+from made_recording import member  # noqa: E402
 
 OWN_FAILURE, NOT_EXECUTABLE, NOT_FOUND, BAD_DATA = 125, 126, 127, 1
 
@@ -55,7 +55,7 @@ def test_program_not_found(run_heapscope, place, name):
 def test_program_not_executable(run_heapscope, place, program):
     copy = shutil.copy(program, place / "plain")
     os.chmod(copy, 0o644)
-    check_message(run_heapscope("run", "./plain", cwd=place), NOT_EXECUTABLE, "plain", "not executable", "chmod +x")
+    check_message(run_heapscope("run", "./plain", cwd=place), NOT_EXECUTABLE, "plain", "permission denied", "chmod +x")
     assert [path.name for path in place.iterdir()] == ["plain"]
 
 
@@ -79,19 +79,20 @@ def test_setuid_program(run_heapscope, place, program):
         os.chmod(setuid, 0o4755)
     else:
         setuid = pathlib.Path(shutil.which("su"))
-    check_message(run_heapscope("run", setuid, cwd=place), OWN_FAILURE, setuid.name, "set-user-ID", "copy")
+    check_message(run_heapscope("run", setuid, cwd=place), OWN_FAILURE, setuid.name, "setuid", "copy")
     assert not (place / "started").exists()
 
 
-@pytest.mark.parametrize("word_class, machine, name", [(2, 183, "aarch64"), (1, 3, "32-bit"), (1, 40, "32-bit"), (2, 243, "RISC-V")])
-def test_wrong_architecture(run_heapscope, place, program, word_class, machine, name):
+@pytest.mark.parametrize("word_class, machine, cause", [(2, 183, "another kind of machine"), (2, 243, "another kind of machine"),
+                                                       (1, 3, "32-bit"), (1, 40, "32-bit")])
+def test_wrong_architecture(run_heapscope, place, program, word_class, machine, cause):
     image = bytearray(program.read_bytes())
     image[4] = word_class
     image[18:20] = struct.pack("<H", machine)
     foreign = place / "foreign"
     foreign.write_bytes(image)
     foreign.chmod(0o755)
-    check_message(run_heapscope("run", "./foreign", cwd=place), OWN_FAILURE, "foreign", name, "x86-64")
+    check_message(run_heapscope("run", "./foreign", cwd=place), OWN_FAILURE, "foreign", cause, "build it for this")
 
 
 def test_cut_program(run_heapscope, place, program):
@@ -184,7 +185,7 @@ def test_recording_is_a_folder(read, place):
     (b"", "empty"),
     (b"this is a text, and not a recording\n" * 100, "not a heapscope recording"),
     (gzip.compress(b"some other program's compressed file"), "not a heapscope recording"),
-    (b"\x1f\x8b", "not a heapscope recording"),
+    (b"\x1f\x8b", "cut"),
     (bytes(5000), "not a heapscope recording"),
 ], ids=["empty", "text", "gzip", "two bytes", "zeros"])
 def test_not_a_recording(read, place, content, cause):
@@ -193,13 +194,6 @@ def test_not_a_recording(read, place, content, cause):
     assert not (place / "out.json").exists()
 
 
-def member(kind, payload, items=1):
-    """A member as FORMAT.md describes it."""
-    deflater = zlib.compressobj(wbits=-15)
-    body = deflater.compress(payload) + deflater.flush()
-    body += struct.pack("<II", zlib.crc32(payload), len(payload))
-    head = b"\x1f\x8b\x08\x04\0\0\0\0\0\xff" + struct.pack("<H2sH", 20, b"HS", 16)
-    return head + struct.pack("<B3xIII", kind, 32 + len(body), len(payload), items) + body
 
 
 def test_newer_version(read, place, recorded):
@@ -208,8 +202,7 @@ def test_newer_version(read, place, recorded):
     first = struct.unpack_from("<I", pathlib.Path(recorded).read_bytes(), 20)[0]
     data = member(recording_format.HEADER, json.dumps(header).encode()) + pathlib.Path(recorded).read_bytes()[first:]
     (place / "newer.hs.gz").write_bytes(data)
-    message = check_message(read("newer.hs.gz"), BAD_DATA, "newer.hs.gz", "version 2", "newer heapscope")
-    assert "version 1" in message or "1" in message
+    check_message(read("newer.hs.gz"), BAD_DATA, "newer.hs.gz", "version 2", "version 1", "install the newer")
 
 
 def test_cut_recording_shows_what_is_there(run_heapscope, place, recorded):

@@ -25,8 +25,8 @@ CHAINS = {
           ("main", "main add")], 20, 1920),
         # A vector of 1000 longs that doubles: 8 + 16 + ... + 8192
         ([("app::(anonymous namespace)::Index::fill(int)", "fill"), ("main", "main fill")], 11, 16376),
-        ([("main::{lambda(int)#1}::operator()(int) const", "lambda"),
-          ("void repeat<main::{lambda(int)#1}>(int, main::{lambda(int)#1})", "repeat"), ("main", "main lambda")], 5, 5000),
+        # An inlined lambda has no mangled name of its own: compilers differ.
+        ([("main*::operator()*", "lambda"), ("repeat<main::{lambda(int)#1}>(int, main::{lambda(int)#1})", "repeat"), ("main", "main lambda")], 5, 5000),
     ],
     "v0": [
         ([("inlined::wire::allocate", "allocate"), ("inlined::wire::decode", "decode"),
@@ -39,8 +39,8 @@ CHAINS = {
     "legacy": [
         ([("inlined::wire::allocate", "allocate"), ("inlined::wire::decode", "decode"),
           ("inlined::main", "main decode")], 20, 12800),
-        ([("inlined::Table<T>::grow", "grow"), ("inlined::main", "main grow")], 9, 16352),
-        ([("inlined::main::{{closure}}", "closure"), ("inlined::repeat", "repeat"),
+        ([("inlined::Table<T>::grow::<u64>", "grow"), ("inlined::main", "main grow")], 9, 16352),
+        ([("inlined::main::{{closure}}", "closure"), ("inlined::repeat::<*>", "repeat"),
           ("inlined::main", "main closure")], 5, 2510),
     ],
 }
@@ -84,10 +84,12 @@ def plain(function):
 
 
 def holds(frames, chain, source):
-    """True if the chain stands in the frames [(function, file, line)] without a gap."""
-    wanted = [(function, source, line) for function, line in chain]
-    have = [(plain(function), pathlib.Path(file).name, line) for function, file, line in frames]
-    return any(have[start:start + len(wanted)] == wanted for start in range(len(have)))
+    """True if the chain (where * stands for anything) stands in the frames [(function, file, line)] without a gap."""
+    def same(frame, wanted):
+        pattern = re.escape(wanted[0]).replace(r"\*", ".*")
+        return re.fullmatch(pattern, plain(frame[0])) and (pathlib.Path(frame[1]).name, frame[2]) == (source, wanted[1])
+
+    return any(all(map(same, frames[start:], chain)) for start in range(len(frames) - len(chain) + 1))
 
 
 def test_dhat(language, dhat):

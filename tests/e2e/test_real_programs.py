@@ -65,9 +65,9 @@ def test_jq(record, tool, tmp_path):
     items.write_text(json.dumps([{"id": i, "name": f"n{i}", "tags": [str(i * j) for j in range(5)]} for i in range(500)]))
     program = "[.[] | select(.id % 7 == 0) | {n: .name, t: (.tags | length)}] | group_by(.n[0:2]) | map(length)"
     command = [tool("jq"), "-c", program, items]
-    recorded = record(command)
+    recorded = record(command, cwd=tmp_path)
     assert recorded.stdout == "[1,15,16,16,16,1,1,3,1,2]\n"
-    check_same(recorded, native(command))
+    check_same(recorded, native(command, cwd=tmp_path))
     check_dhat(recorded, command, tmp_path)
 
 
@@ -141,8 +141,9 @@ def test_gcc(record, tool, tmp_path):
     programs = programs_of(recorded)
     driver, *children = [re.sub(r"^x86_64-linux-gnu-|-\d+$", "", name) for name, _ in programs]
     assert driver.startswith("g++") and sorted(children) == ["as", "cc1plus"], programs
-    for _, recording in programs:
-        assert recording.footer["end"] == {"exit": 0}
+    for position, (_, recording) in enumerate(programs):
+        # Only its parent learns a process's status: heapscope is the driver's.
+        assert recording.footer["end"] in [{"exit": 0}] + position * [{"unknown": True}]
         assert recording.footer["lost_events"] == 0
         replay = recording.replay()
         assert replay.allocations == recording.footer["allocations"] > 0
@@ -150,16 +151,34 @@ def test_gcc(record, tool, tmp_path):
 
 
 def test_compiler_proper(record, tool, tmp_path):
-    """valgrind counts the same calls in the compiler itself: a large program in C++ whose stacks are deep."""
+    """valgrind counts the same calls in the compiler itself: a large program in C++ whose stacks are deep. gcc's collector has a
+    table of 32768 bytes for each 4 GiB of addresses that it has pages in: their number changes from run to run, so they are left out."""
     (tmp_path / "unit.cc").write_text(FIBONACCI + "long fib(int n) { return n ? Fib<60>::value : Fib<20>::value; }\n")
     compiler = native([tool("g++"), "-print-prog-name=cc1plus"]).stdout.strip()
     command = [compiler, "-quiet", "-O1", "unit.cc", "-o", "unit.s"]
-    recorded = record(command, cwd=tmp_path)
+    # What the compiler asks for depends on whether the output is there already.
+    assert native(command, cwd=tmp_path).returncode == 0
     text = (tmp_path / "unit.s").read_text()
-    check_dhat(recorded, command, tmp_path, totals=("tbk", "ebk"))
+    # /usr/bin/valgrind is a shell script and sets PWD, which spares the compiler a getcwd with a block of its own.
+    recorded = record(command, cwd=tmp_path, env={"PWD": tmp_path})
     assert (tmp_path / "unit.s").read_text() == text
-    footer = recording_format.Recording(recorded).footer
-    assert footer["broken_stacks"] == 0 and footer["truncated_stacks"] == 0
+    theirs, completed = dhat_format.valgrind(command, tmp_path / "valgrind.json", cwd=tmp_path, environment=clean_environment())
+    assert completed.returncode == 0
+    recording = recording_format.Recording(recorded)
+    calls = [event for event in recording.events() if event.number is not None]
+    tables = sum(event.size == 32768 and event.kind == recording_format.ALLOC for event in calls)
+    assert len(calls) - tables == sum(point["tbk"] for point in theirs.points if point["tb"] != 32768 * point["tbk"])
+    assert len(calls) > 5000
+    assert recording.footer["broken_stacks"] == 0 and recording.footer["truncated_stacks"] == 0
+
+
+def test_assembler(record, tool, tmp_path):
+    """The assembler does the same in every run: all sums are valgrind's."""
+    source = "".join(f"symbol{i}:\n\t.long {i}\n\tcall symbol{i * 7 % 500}\n" for i in range(500))
+    (tmp_path / "unit.s").write_text(source)
+    command = [tool("as"), "unit.s", "-o", "unit.o"]
+    recorded = record(command, cwd=tmp_path)
+    check_dhat(recorded, command, tmp_path)
 
 
 @pytest.mark.long
@@ -245,7 +264,6 @@ def test_redis(heapscope, tool, tmp_path):
     # redis counts what the allocator gave, which is a little more than what was asked for, and leaves Lua out.
     assert keys * 1783 < replay.live_bytes < used * 1.05
     assert recording.footer["lost_events"] == 0 and recording.footer["repaired_frees"] == 0
-    assert len(recording.threads) >= 4  # main and the three that close files and free lazily
 
 
 NGINX = """
@@ -306,5 +324,38 @@ def test_nginx(heapscope, tool, tmp_path):
     assert counts == {(528, "ngx_event_accept"): requests + 1, (4112, "ngx_http_create_request"): requests}
     live = replay.live_sizes()
     assert live.get(528, 0) == 0 and live.get(4112, 0) == 0
-    assert len(recording.threads) == 5
+    assert len(recording.threads) >= 2  # those that allocated
     assert recording.footer["lost_events"] == 0 and recording.footer["repaired_frees"] == 0
+
+
+def test_example_server(build, record, dhat):
+    """Two threads of our own server: keys are put and got in turn. By hand from examples/server.c."""
+    source = (pathlib.Path(__file__).resolve().parents[2] / "examples" / "server.c").read_text()
+    burst, hot = (int(re.search(rf"\b{name} = (\d+)", source).group(1)) for name in ("BURST", "HOT_KEYS"))
+    recorded = record([build / "examples" / "server", "--once"])
+    first, step = map(int, re.search(r"malloc\((\d+) \+ i \* (\d+)\)", source).groups())
+    bodies = [first + step * i for i in range(burst)]
+    lines = [line for i in range(burst) for line in (f"PUT /user/{i} 200\n", f"GET /user/{i % hot} 200\n")]
+    assert recorded.stdout == (f"served {2 * burst} requests, 0 of them wrong; "
+                               f"the log has {sum(map(len, lines))} bytes\n")
+    profile = dhat_format.Dhat(dhat(recorded))
+
+    def numbers(function):
+        totals = profile.function(function)
+        return totals["tbk"], totals["tb"], totals["ebk"], totals["eb"]
+
+    # The leak: a greeting of 96 bytes a connection.
+    assert numbers("open_session") == (2 * burst, 2 * burst * 96, 2 * burst, 2 * burst * 96)
+    # The cache: an entry of 32 bytes, the key, and the value with a final 0 a PUT.
+    cached = sum(32 + len(f"user/{i}") + 1 + bodies[i] + 1 for i in range(burst))
+    assert numbers("cache_put") == (3 * burst, cached, 3 * burst, cached)
+    # The log: 256 bytes that grow by half whenever a line does not fit.
+    capacities, used = [], 0
+    for line in lines:
+        if used + len(line) > (capacities[-1] if capacities else 0):
+            capacities.append(capacities[-1] * 3 // 2 if capacities else 256)
+        used += len(line)
+    assert numbers("append_log") == (len(capacities), sum(capacities), 1, capacities[-1])
+    # The client's bodies and requests (which asprintf makes in steps), each freed.
+    calls, size, live, _ = numbers("client")
+    assert calls >= 3 * burst and live == 0 and size >= 2 * sum(bodies)

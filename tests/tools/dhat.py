@@ -21,6 +21,21 @@ def split_frame(text):
     return text, ""
 
 
+def without_return_type(name):
+    """valgrind prints the return type of a template function, as its mangled name holds it; we do not."""
+    depth = start = 0
+    for position, character in enumerate(name):
+        if character in "<({[":
+            if character == "(" and depth == 0 and not name.startswith("(anonymous", position):
+                break
+            depth += 1
+        elif character in ">)}]":
+            depth -= 1
+        elif character == " " and depth == 0 and not name[:position].endswith("operator"):
+            start = position + 1
+    return name[start:]
+
+
 class Dhat:
     def __init__(self, document):
         self.document = document
