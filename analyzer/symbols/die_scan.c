@@ -5,6 +5,7 @@
 
 #include <dwarf.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* How to get over an attribute, or over several of a fixed size. */
 enum step_kind {
@@ -229,25 +230,54 @@ static void read_abbreviations(struct hs_die_scan *scan, Dwarf_Die *unit, const 
 		qsort(scan->abbreviations, scan->abbreviation_count, sizeof *scan->abbreviations, by_code);
 }
 
-/* The bounds of the section that the unit is in, so that nothing depends on the length that the unit claims.
- */
-static bool section_of(Dwarf_Die *unit, const uint8_t **start, size_t *bytes)
+/* The bounds of the section that a place in a unit is in, so that nothing depends on the length that the unit
+ * claims. */
+static bool section_of(Dwarf_Die *die, const uint8_t *place, const uint8_t **start, size_t *bytes)
 {
-	Elf *elf = dwarf_getelf(dwarf_cu_getdwarf(unit->cu));
+	Elf *elf = dwarf_getelf(dwarf_cu_getdwarf(die->cu));
 	for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
 		GElf_Shdr header;
 		if (!gelf_getshdr(section, &header) || header.sh_type == SHT_NOBITS ||
 		    (header.sh_flags & SHF_ALLOC))
 			continue;
 		Elf_Data *data = elf_getdata(section, NULL);
-		if (data && data->d_buf && (uint8_t *)unit->addr >= (uint8_t *)data->d_buf &&
-		    (size_t)((uint8_t *)unit->addr - (uint8_t *)data->d_buf) < data->d_size) {
+		if (data && data->d_buf && place >= (const uint8_t *)data->d_buf &&
+		    (size_t)(place - (const uint8_t *)data->d_buf) < data->d_size) {
 			*start = data->d_buf;
 			*bytes = data->d_size;
 			return true;
 		}
 	}
 	return false;
+}
+
+/* libdw hands out a string that stands in the DIE itself without a look at its end. */
+static bool string_ends(Dwarf_Die *die, const Dwarf_Attribute *attribute)
+{
+	const uint8_t *start, *text = attribute->valp;
+	size_t bytes;
+	return attribute->form != DW_FORM_string ||
+	       (section_of(die, text, &start, &bytes) && memchr(text, 0, bytes - (size_t)(text - start)));
+}
+
+const char *hs_die_string(Dwarf_Die *die, unsigned attribute)
+{
+	Dwarf_Attribute found;
+	if (!dwarf_attr(die, attribute, &found) || !string_ends(die, &found))
+		return NULL;
+	const char *text = dwarf_formstring(&found);
+	return text && *text ? text : NULL;
+}
+
+bool hs_die_strings_end(Dwarf_Die *unit)
+{
+	static const unsigned attributes[] = {DW_AT_name, DW_AT_comp_dir, DW_AT_dwo_name, DW_AT_GNU_dwo_name};
+	for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++) {
+		Dwarf_Attribute found;
+		if (dwarf_attr(unit, attributes[i], &found) && !string_ends(unit, &found))
+			return false;
+	}
+	return true;
 }
 
 bool hs_die_scan_begin(struct hs_die_scan *scan, Dwarf_Die *unit)
@@ -258,7 +288,7 @@ bool hs_die_scan_begin(struct hs_die_scan *scan, Dwarf_Die *unit)
 	size_t section_bytes = 0;
 	if (dwarf_cu_info(unit->cu, &sizes.version, &unit_type, NULL, NULL, NULL, &sizes.address,
 			  &sizes.offset) != 0 ||
-	    !section_of(unit, &scan->section, &section_bytes))
+	    !section_of(unit, unit->addr, &scan->section, &section_bytes))
 		return false;
 
 	Dwarf_Off die_offset = dwarf_dieoffset(unit), next = 0;

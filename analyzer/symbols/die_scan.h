@@ -42,4 +42,11 @@ bool hs_die_scan_next(struct hs_die_scan *scan, struct hs_die *die);
 
 void hs_die_scan_free(struct hs_die_scan *scan);
 
+/* The text of an attribute; NULL if there is none, if it is empty, or if nothing ends it within its section.
+ */
+const char *hs_die_string(Dwarf_Die *die, unsigned attribute);
+
+/* False if one of the strings that libdw itself uses (where the files are) has no end. */
+bool hs_die_strings_end(Dwarf_Die *unit);
+
 #endif

@@ -2,6 +2,7 @@
 #include "dwarf_frames.h"
 
 #include "base/memory.h"
+#include "die_scan.h"
 
 #include <dwarf.h>
 #include <stdio.h>
@@ -13,13 +14,6 @@ enum {
 	MOST_SCOPES = 64,     /* namespaces around a function */
 	LONGEST_QUALIFIED = 4096, /* a name built from its parts */
 };
-
-static const char *string_attribute(Dwarf_Die *die, unsigned name)
-{
-	Dwarf_Attribute attribute;
-	const char *text = dwarf_attr(die, name, &attribute) ? dwarf_formstring(&attribute) : NULL;
-	return text && *text ? text : NULL;
-}
 
 static uint64_t number_attribute(Dwarf_Die *die, unsigned name)
 {
@@ -46,7 +40,7 @@ static bool follow_reference(Dwarf_Die *die)
  * malloc): that is none for people. */
 static const char *mangled_attribute(Dwarf_Die *die, unsigned attribute)
 {
-	const char *name = string_attribute(die, attribute);
+	const char *name = hs_die_string(die, attribute);
 	return name && name[0] == '_' && (name[1] == 'Z' || name[1] == 'R' || name[1] == 'D') ? name : NULL;
 }
 
@@ -60,7 +54,7 @@ static const char *find_names(Dwarf_Die *die, const char **name)
 		if (!linkage_name)
 			linkage_name = mangled_attribute(die, DW_AT_MIPS_linkage_name);
 		if (!*name)
-			*name = string_attribute(die, DW_AT_name);
+			*name = hs_die_string(die, DW_AT_name);
 		if (linkage_name)
 			return linkage_name;
 		if (!follow_reference(die))
@@ -84,12 +78,12 @@ static bool write_scope(struct hs_names *names, Dwarf_Die *scope, bool holds_cal
 		break;
 	}
 	case DW_TAG_namespace:
-		name = string_attribute(scope, DW_AT_name);
+		name = hs_die_string(scope, DW_AT_name);
 		if (!name)
 			name = "(anonymous namespace)";
 		break;
 	default:
-		name = string_attribute(scope, DW_AT_name);
+		name = hs_die_string(scope, DW_AT_name);
 		if (!name && holds_call_operator)
 			name = "{lambda}"; /* gcc gives the class of a lambda function no name */
 		break;
@@ -174,7 +168,7 @@ static uint32_t file_name(struct hs_unit *unit, struct hs_names *names, const ch
 	while (path[0] == '.' && path[1] == '/')
 		for (path += 2; *path == '/';)
 			path++;
-	const char *directory = path[0] == '/' ? NULL : string_attribute(&unit->die, DW_AT_comp_dir);
+	const char *directory = path[0] == '/' ? NULL : hs_die_string(&unit->die, DW_AT_comp_dir);
 	if (!directory)
 		return hs_names_plain(names, path);
 	char *joined = NULL;

@@ -32,8 +32,12 @@ static bool keep_if_elf(struct hs_elf_file *file)
 	return false;
 }
 
-/* Takes over file->fd. Mapped, not read: debug information of hundreds of megabytes is touched in a few
- * places only. */
+/* Files from this size on are mapped: of so much debug information only a little is looked at. Smaller ones
+ * are read, as far as needed: somebody who builds a library anew just now may cut it short, and touching a
+ * mapping of it would be SIGBUS. */
+static const off_t MAPPED_BYTES = 256 << 20;
+
+/* Takes over file->fd. */
 static bool open_descriptor(struct hs_elf_file *file, const char *path)
 {
 	struct stat status;
@@ -44,7 +48,7 @@ static bool open_descriptor(struct hs_elf_file *file, const char *path)
 	if (path)
 		file->path = hs_copy_string(path);
 	elf_version(EV_CURRENT);
-	file->elf = elf_begin(file->fd, ELF_C_READ_MMAP, NULL);
+	file->elf = elf_begin(file->fd, status.st_size >= MAPPED_BYTES ? ELF_C_READ_MMAP : ELF_C_READ, NULL);
 	return keep_if_elf(file);
 }
 
@@ -149,4 +153,33 @@ Elf_Data *hs_elf_section_data(Elf *elf, const char *name)
 bool hs_elf_has_debug_info(Elf *elf)
 {
 	return hs_elf_section(elf, ".debug_info") || hs_elf_section(elf, ".zdebug_info");
+}
+
+static bool is_debug_string_table(const char *name)
+{
+	static const char *const tables[] = {".debug_str",     ".debug_line_str",     ".zdebug_str",
+					     ".debug_str.dwo", ".debug_line_str.dwo", ".zdebug_line_str"};
+	for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+		if (strcmp(name, tables[i]) == 0)
+			return true;
+	return false;
+}
+
+bool hs_elf_debug_strings_end(Elf *elf)
+{
+	size_t names = 0;
+	if (elf_getshdrstrndx(elf, &names) != 0)
+		return false;
+	for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
+		GElf_Shdr header;
+		if (!gelf_getshdr(section, &header) || header.sh_type == SHT_NOBITS)
+			continue;
+		const char *name = elf_strptr(elf, names, header.sh_name);
+		if (!name || !is_debug_string_table(name))
+			continue;
+		Elf_Data *data = elf_getdata(section, NULL);
+		if (data && data->d_buf && data->d_size && ((const char *)data->d_buf)[data->d_size - 1] != 0)
+			return false;
+	}
+	return true;
 }

@@ -31,4 +31,8 @@ Elf_Scn *hs_elf_section(Elf *elf, const char *name);
 Elf_Data *hs_elf_section_data(Elf *elf, const char *name);
 bool hs_elf_has_debug_info(Elf *elf);
 
+/* Whether the string tables of the debug information end with a NUL, which libdw takes for granted (0.188).
+ * To be asked when libdw has decompressed them. */
+bool hs_elf_debug_strings_end(Elf *elf);
+
 #endif

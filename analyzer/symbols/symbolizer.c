@@ -44,14 +44,24 @@ static bool open_module(struct hs_symbolizer *symbolizer, const struct hs_symbol
 	return good;
 }
 
-/* Opens the DWARF of a file; false if there is none that libdw can read (it may be compressed in a way it
+/* NULL if there is none, or none that libdw can read safely. */
+static Dwarf *begin_dwarf(const struct hs_elf_file *file)
+{
+	Dwarf *dwarf = dwarf_begin_elf(file->elf, DWARF_C_READ, NULL);
+	if (dwarf && hs_elf_debug_strings_end(file->elf))
+		return dwarf;
+	dwarf_end(dwarf);
+	return NULL;
+}
+
+/* Opens the DWARF of a file; false if there is no unit that libdw can read (all may be compressed in a way it
  * does not know). */
 static bool open_dwarf(struct hs_symbolizer *symbolizer, const struct hs_elf_file *file,
 		       const struct hs_debug_places *places)
 {
 	if (!hs_elf_has_debug_info(file->elf))
 		return false;
-	symbolizer->dwarf = dwarf_begin_elf(file->elf, DWARF_C_READ, NULL);
+	symbolizer->dwarf = begin_dwarf(file);
 	Dwarf_CU *first = NULL;
 	if (!symbolizer->dwarf ||
 	    dwarf_get_units(symbolizer->dwarf, NULL, &first, NULL, NULL, NULL, NULL) != 0) {
@@ -60,7 +70,7 @@ static bool open_dwarf(struct hs_symbolizer *symbolizer, const struct hs_elf_fil
 		return false;
 	}
 	if (hs_alternate_file_find(places, file, &symbolizer->alternate))
-		symbolizer->alternate_dwarf = dwarf_begin_elf(symbolizer->alternate.elf, DWARF_C_READ, NULL);
+		symbolizer->alternate_dwarf = begin_dwarf(&symbolizer->alternate);
 	if (symbolizer->alternate_dwarf)
 		dwarf_setalt(symbolizer->dwarf, symbolizer->alternate_dwarf);
 	hs_units_init(&symbolizer->units, symbolizer->dwarf, symbolizer->module.elf);

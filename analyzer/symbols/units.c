@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "die_scan.h"
+#include "elf_file.h"
 
 #include <dwarf.h>
 #include <search.h>
@@ -148,7 +149,8 @@ static void index_units(struct hs_units *units)
 	Dwarf_Die die;
 	while (units->count < MOST_UNITS &&
 	       dwarf_get_units(units->dwarf, cu, &cu, NULL, &unit_type, &die, NULL) == 0) {
-		if ((unit_type != DW_UT_compile && unit_type != DW_UT_skeleton) || !die.addr)
+		if ((unit_type != DW_UT_compile && unit_type != DW_UT_skeleton) || !die.addr ||
+		    !hs_die_strings_end(&die))
 			continue;
 		uint32_t index = (uint32_t)units->count;
 		add_unit(units, &die);
@@ -256,7 +258,8 @@ void hs_unit_index(struct hs_units *units, struct hs_unit *unit)
 	unit->indexed = true;
 	Dwarf_Die split;
 	if (dwarf_cu_info(unit->die.cu, NULL, NULL, NULL, &split, NULL, NULL, NULL) == 0 && split.addr &&
-	    dwarf_tag(&split) == DW_TAG_compile_unit)
+	    dwarf_tag(&split) == DW_TAG_compile_unit &&
+	    hs_elf_debug_strings_end(dwarf_getelf(dwarf_cu_getdwarf(split.cu))))
 		unit->code_die = split;
 
 	struct unit_pass pass = {

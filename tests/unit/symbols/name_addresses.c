@@ -3,10 +3,12 @@
  *     name_addresses [-b BUILD-ID] [-d DEBUG-DIRECTORY] [-r ROOT] [-u] FILE ADDRESS...
  *
  * ADDRESS is a link-time address of code, in hexadecimal; it is not a return address: the look-up is made at
- * it. "-" reads addresses from standard input. -u opens FILE, removes nothing, and hands it over as a
- * descriptor with a path that does not exist. First line: found=N. Then a line for each frame, innermost
- * first: ADDRESS, FUNCTION, FILE, LINE, "inlined" or "function", with tabs between them; unknown parts are
- * empty. */
+ * it. "-" reads addresses from standard input. -u hands FILE over as a descriptor, with a path that does not
+ * exist.
+ *
+ * The first line is found=N. Then a line for each frame, innermost first: ADDRESS, FUNCTION, FILE, LINE,
+ * "inlined" or "function", with tabs between them; unknown parts are empty.
+ */
 #include "symbols/symbols.h"
 
 #include <fcntl.h>
