@@ -104,12 +104,12 @@ static int export_profile(struct hs_profile *profile, const struct hs_exporter *
 		hs_notice(error.text);
 		return HS_EXIT_DATA;
 	}
-	int failed = exporter->write(profile, options, output.stream, &error);
-	if (failed)
+	if (exporter->write(profile, options, output.stream, &error) != 0) {
+		hs_message("\"%s\" was not written: %s", path, error.text);
 		hs_output_discard(&output);
-	else
-		failed = hs_output_commit(&output, &error);
-	if (failed) {
+		return HS_EXIT_DATA;
+	}
+	if (hs_output_commit(&output, &error) != 0) {
 		hs_notice(error.text);
 		return HS_EXIT_DATA;
 	}
