@@ -1,0 +1,162 @@
+"""The unwinder gives exactly libunwind's frames: the tests' variant of the shim (preload/unwind/oracle.c) lets
+libunwind step every stack again and counts the differences in program counters and stack pointers."""
+
+import re
+
+import pytest
+
+LEVELS = {
+    "O0": ["-O0"],
+    "O1": ["-O1"],
+    "O2-omit": ["-O2", "-fomit-frame-pointer"],
+    "O2-keep": ["-O2", "-fno-omit-frame-pointer"],
+    "O3": ["-O3", "-mavx2"],
+    "clang-O2": ["-O2", "-fomit-frame-pointer"],
+}
+
+
+@pytest.fixture
+def oracle(build, record):
+    """oracle(command) -> (captures, frames): records it under the oracle; any difference fails."""
+
+    def check(command, **options):
+        library = build / "preload" / "libheapscope-oracle.so"
+        recording = record(command, env={"HEAPSCOPE_LIBRARY": library}, **options)
+        lines = re.findall(r"oracle: (\d+) captures, (\d+) frames, (\d+) differences", recording.stderr)
+        assert lines, recording.stderr
+        captures, frames, differences = map(int, lines[-1])
+        assert differences == 0, recording.stderr
+        return captures, frames
+
+    return check
+
+
+def call_trees(compile, level):
+    compiler = "clang++" if level.startswith("clang") else "g++"
+    return compile("call_trees.cc", *LEVELS[level], compiler=compiler)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_random_call_trees(compile, oracle, level):
+    captures, frames = oracle([call_trees(compile, level), "7", "30000"])
+    assert captures >= 30000
+    assert frames > 10 * captures
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("seed", range(1, 4))
+def test_a_million_random_call_trees(compile, oracle, level, seed):
+    captures, _ = oracle([call_trees(compile, level), str(seed), "400000"], timeout=600)
+    assert captures >= 400000
+
+
+def test_large_program(oracle, tool, tmp_path):
+    """gcc's C++ compiler proper: hundreds of thousands of stacks, some of them hundreds of frames deep."""
+    source = tmp_path / "unit.cc"
+    source.write_text("#include <string>\nstd::string twice(const std::string &s) { return s + s; }\n")
+    captures, _ = oracle([cc1plus(tool), "-quiet", "-O1", source, "-o", tmp_path / "unit.s"], timeout=300)
+    assert captures > 100000
+
+
+@pytest.mark.long
+def test_large_program_with_a_large_input(oracle, tool, tmp_path):
+    source = tmp_path / "unit.cc"
+    source.write_text("#include <regex>\n#include <map>\nint f() { std::map<int, std::regex> m; return m.size(); }\n")
+    captures, _ = oracle([cc1plus(tool), "-quiet", "-O2", source, "-o", tmp_path / "unit.s"], timeout=900)
+    assert captures > 1000000
+
+
+def cc1plus(tool):
+    import subprocess
+
+    return subprocess.run([tool("g++"), "-print-prog-name=cc1plus"], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def chains(document, function):
+    """The functions of each site that contains `function`, outermost last."""
+    return [[frame["function"] for frame in site["frames"]] for site in document["sites"]
+            if any(frame["function"] == function for frame in site["frames"])]
+
+
+JIT = r"""
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+__attribute__((noinline)) static void *from_jit(void) { return malloc(10); }
+__attribute__((noinline)) static void run_stub(void *(*stub)(void)) { free(stub()); __asm__ volatile(""); }
+/* push %rbp; mov %rsp, %rbp; movabs $f, %rax; call *%rax; pop %rbp; ret */
+static const unsigned char with_fp[] = "\x55\x48\x89\xe5\x48\xb8........\xff\xd0\x5d\xc3";
+/* sub $40, %rsp; movabs $f, %rax; call *%rax; add $40, %rsp; ret */
+static const unsigned char without_fp[] = "\x48\x83\xec\x28\x48\xb8........\xff\xd0\x48\x83\xc4\x28\xc3";
+int main(int argc, char **argv)
+{
+	unsigned char *code = mmap(0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const unsigned char *bytes = argc > 1 ? without_fp : with_fp;
+	void *target = (void *)from_jit;
+	memcpy(code, bytes, 24);
+	memcpy(code + 6, &target, 8);
+	for (int i = 0; i < 10; i++)
+		run_stub((void *(*)(void))code);
+	return 0;
+}
+"""
+
+
+def test_jit_code_with_frame_pointers_is_walked_through(compile, record, print_json):
+    document = print_json(record(compile(JIT, "-O1", "-fno-omit-frame-pointer")), "--raw")
+    [chain] = chains(document, "from_jit")
+    assert chain[0] == "from_jit" and chain[2] == "run_stub" and "main" in chain
+    assert document["facts"]["broken_stacks"] == 0
+
+
+def test_jit_code_without_frame_pointers_ends_the_stack_and_says_so(compile, record, print_json):
+    document = print_json(record([compile(JIT, "-O1", "-fomit-frame-pointer"), "x"]), "--raw")
+    [chain] = chains(document, "from_jit")
+    assert chain[0] == "from_jit"
+    assert document["facts"]["broken_stacks"] > 0
+
+
+DEEP = r"""
+#include <stdlib.h>
+__attribute__((noinline)) static int down(int depth, int leaf_every)
+{
+	if (leaf_every && depth % leaf_every == 0)
+		free(malloc(8));
+	if (depth == 0) {
+		free(malloc(64));
+		return 0;
+	}
+	return down(depth - 1, leaf_every) + 1;
+}
+int main(int argc, char **argv) { return down(atoi(argv[1]), argc > 2 ? atoi(argv[2]) : 0) == -1; }
+"""
+
+
+def test_stacks_within_the_depth_limit_reach_main(compile, record, print_json):
+    document = print_json(record([compile(DEEP, "-O0"), "16000"]), "--raw")
+    [chain] = chains(document, "down")
+    assert chain.count("down") == 16001
+    assert "main" in chain
+    assert document["facts"]["truncated_stacks"] == 0
+
+
+@pytest.mark.parametrize("leaf_every", [[], ["1000"]])
+def test_deeper_stacks_keep_their_inner_frames_and_say_so(compile, record, print_json, leaf_every):
+    document = print_json(record([compile(DEEP, "-O0"), "20000", *leaf_every]), "--raw")
+    deepest = max(chains(document, "down"), key=len)
+    assert deepest.count("down") == 16384
+    assert "main" not in deepest
+    assert document["facts"]["truncated_stacks"] == (4 + 1 if leaf_every else 1)
+
+
+@pytest.mark.parametrize("unwinder", ["libunwind", "fp"])
+def test_other_unwinders_agree_on_plain_code(compile, record, print_json, unwinder):
+    source = "#include <stdlib.h>\n" + "".join(
+        f"__attribute__((noinline)) void f{i}(void) {{ {'void *volatile p = malloc(77); free(p)' if i == 0 else f'f{i - 1}()'}; __asm__(\"\"); }}\n"
+        for i in range(5)) + "int main(void) { for (int i = 0; i < 9; i++) f4(); }\n"
+    program = compile(source, "-O1", "-fno-omit-frame-pointer")
+    document = print_json(record(program, env={"HEAPSCOPE_UNWINDER": unwinder}), "--raw")
+    [site] = [site for site in document["sites"] if site["frames"][0]["function"] == "f0"]
+    assert [frame["function"] for frame in site["frames"]][:6] == ["f0", "f1", "f2", "f3", "f4", "main"]
+    assert site["allocations"] == 9
