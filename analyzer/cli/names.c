@@ -67,17 +67,24 @@ static uint32_t *find_groups(const char *name)
 	return groups;
 }
 
-/* Adds the inside of <T as Trait>, in which only nested arguments are left out. */
+/* Adds the inside of <T as Trait>, without nested arguments and without the modules that T and Trait are in.
+ */
 static void add_shallow(struct hs_text *out, const char *name, const uint32_t *groups, size_t length,
 			bool utf8)
 {
+	size_t path = out->count; /* where the current path began */
 	for (size_t i = 0; i < length; i++) {
-		size_t group = name[i] == '<' && i ? groups[i] : 0;
+		size_t group = name[i] == '<' ? groups[i] : 0;
 		if (group > 2 && group <= length - i) {
 			hs_text_addf(out, "<%s>", ellipsis(utf8));
 			i += group - 1;
+		} else if (name[i] == ':' && i + 1 < length && name[i + 1] == ':') {
+			out->bytes[out->count = path] = 0;
+			i++;
 		} else {
 			hs_text_add_bytes(out, name + i, 1);
+			if (strchr(" &*([,", name[i]))
+				path = out->count;
 		}
 	}
 }
@@ -232,6 +239,12 @@ static size_t next_scope(const char *name, const uint32_t *groups, size_t at)
 	return 0;
 }
 
+/* Whether a name that begins here would not say whose it is: {closure#0}, operator(). */
+static bool says_nothing(const char *name)
+{
+	return name[0] == '{' || strncmp(name, "operator", 8) == 0;
+}
+
 /* Adds a name without arguments; outer scopes, then the middle, give way. */
 static void fit_name(struct hs_text *text, const char *name, size_t columns, bool utf8)
 {
@@ -241,14 +254,16 @@ static void fit_name(struct hs_text *text, const char *name, size_t columns, boo
 	if (hs_text_columns(name + start) > columns && scope) {
 		for (size_t next; hs_text_columns(name + scope) + dots > columns; scope = next) {
 			next = next_scope(name, groups, scope);
-			if (next == 0)
+			if (next == 0 || says_nothing(name + next))
 				break;
 		}
-		if (columns > dots + 8) {
-			hs_text_addf(text, "%s::", ellipsis(utf8));
-			columns -= dots;
+		if (!says_nothing(name + scope)) {
+			if (columns > dots + 8) {
+				hs_text_addf(text, "%s::", ellipsis(utf8));
+				columns -= dots;
+			}
+			start = scope;
 		}
-		start = scope;
 	}
 	hs_middle_short(text, name + start, columns, utf8);
 	free(groups);

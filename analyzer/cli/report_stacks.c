@@ -28,6 +28,23 @@ static bool is_start(const struct hs_profile *profile, uint32_t frame)
 	       strcmp(profile->strings.items[profile->frames[frame].function], "_start") == 0;
 }
 
+/* Rust's way from its start of the program or of a thread to the function that the user wrote: the position
+ * where it begins in frames[from .. end), or `end`. */
+static uint32_t skip_rust_start(const struct hs_profile *profile, const uint32_t *frames, uint32_t from,
+				uint32_t end)
+{
+	for (uint32_t i = from; i < end; i++) {
+		const char *name = profile->strings.items[profile->frames[frames[i]].function];
+		static const char wanted[] = "__rust_begin_short_backtrace"; /* near the start of its name */
+		if (memmem(name, strnlen(name, 256), wanted, sizeof(wanted) - 1) == NULL)
+			continue;
+		while (i > from && profile->frames[frames[i - 1]].internal)
+			i--;
+		return i;
+	}
+	return end;
+}
+
 static struct stack visible_stack(const struct hs_report *report, uint32_t index)
 {
 	const struct hs_site *site = &report->sites->items[index];
@@ -38,6 +55,7 @@ static struct stack visible_stack(const struct hs_report *report, uint32_t index
 			first++;
 		while (end > own + 1 && is_start(report->profile, site->frames[end - 1]))
 			end--;
+		end = skip_rust_start(report->profile, site->frames, own + 1, end);
 	}
 	return (struct stack){
 		.frames = site->frames + first,

@@ -40,13 +40,17 @@ static void test_names(void)
 	check_name("my_operator(int)", 80, "my_operator");
 	check_name("__GI___strdup", 80, "__strdup"); /* glibc's second name */
 	/* Rust */
-	check_name("<alloc::vec::Vec<u8> as core::clone::Clone>::clone", 80,
-		   "<alloc::vec::Vec<...> as core::clone::Clone>::clone");
+	check_name("<alloc::vec::Vec<u8> as core::clone::Clone>::clone", 80, "<Vec<...> as Clone>::clone");
 	check_name("logparse::parse::<&str>", 80, "logparse::parse<...>");
 	check_name("logparse::main::{closure#0}", 80, "logparse::main::{closure#0}");
-	check_name("<F as core::ops::FnOnce<(A,)>>::call_once", 80,
-		   "<F as core::ops::FnOnce<...>>::call_once");
+	check_name("<F as core::ops::FnOnce<(A,)>>::call_once", 80, "<F as FnOnce<...>>::call_once");
 	check_name("run::<fn(u8) -> u8>", 80, "run<...>");
+	check_name("<&mut a::b::Row as core::fmt::Debug>::fmt", 80, "<&mut Row as Debug>::fmt");
+	check_name("<(a::B, c::D) as core::fmt::Debug>::fmt", 80, "<(B, D) as Debug>::fmt");
+	check_name("<<a::B as c::D>::E as f::G>::h", 80, "<E as G>::h");
+	check_name("core::fmt::<impl core::fmt::Debug for a::B>::fmt", 80,
+		   "core::fmt::<impl Debug for B>::fmt");
+	check_name("parser::tokens::Lexer::next::{closure#0}", 29, "...::Lexer::next::{closure#0}");
 	/* not balanced, empty, hostile */
 	check_name("broken<int", 80, "broken<int");
 	check_name("", 80, "");

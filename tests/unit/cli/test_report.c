@@ -278,6 +278,44 @@ static void test_libc(void)
 	hs_text_free(&text);
 }
 
+/* Rust's frames between main and the user's function go too. */
+static void test_rust_start(void)
+{
+	static char *names[] = {"",
+				"app::main",
+				"core::ops::function::FnOnce::call_once",
+				"std::sys::backtrace::__rust_begin_short_backtrace::<fn(), ()>",
+				"std::rt::lang_start_internal",
+				"main",
+				"/srv/app"};
+	static struct hs_module rust_modules[] = {{.path = 6}};
+	static struct hs_frame rust_frames[] = {
+		{.function = 1, .module = 0}, {.function = 2, .module = 0, .internal = true},
+		{.function = 3, .module = 0}, {.function = 4, .module = 0, .internal = true},
+		{.function = 5, .module = 0},
+	};
+	static uint32_t stack[] = {0, 1, 2, 3, 4};
+	struct hs_site site = {
+		.frames = stack,
+		.frame_count = 5,
+		.counts = {.allocated_bytes = 5, .allocations = 1, .peak_bytes = 5, .peak_blocks = 1}};
+	struct hs_profile other = {.strings = {.items = names, .count = 7},
+				   .modules = rust_modules,
+				   .module_count = 1,
+				   .frames = rust_frames,
+				   .frame_count = 5};
+	struct hs_sites other_sites = {.items = &site, .count = 1};
+	other_sites.replay.totals.counts = site.counts;
+	struct hs_report report = {.profile = &other, .sites = &other_sites, .columns = 80};
+	struct hs_text text = {0};
+	hs_report_sites(&text, &report);
+	hs_text_strip_colour(&text);
+	CHECK_TEXT(strstr(text.bytes, "#1  "), "#1  app::main  app\n"
+					       "    peak 5 B in 1 block, allocated 5 B in 1 call\n"
+					       "    > app::main  app\n");
+	hs_text_free(&text);
+}
+
 /* Rows are lines: instances of a template in one line are one row; without lines, functions whose names are
  * the same without arguments are; without names each address is its own. */
 static void test_rows(void)
@@ -457,6 +495,7 @@ int main(void)
 	test_whole();
 	test_widths();
 	test_libc();
+	test_rust_start();
 	test_rows();
 	test_own_frames();
 	test_depth();
