@@ -50,7 +50,7 @@ void hs_files_free(struct hs_files *files)
 }
 
 /* A handle of the file, not yet opened for reading: what is no regular file may do anything when opened. */
-static int find_file(pid_t pid, const char *path)
+static int find_file(pid_t pid, const char *path, const char *cwd)
 {
 	char place[PATH_MAX + 64];
 	if (!path)
@@ -59,9 +59,14 @@ static int find_file(pid_t pid, const char *path)
 		snprintf(place, sizeof place, "/proc/%d/%s/%s", (int)pid, path[0] == '/' ? "root" : "cwd",
 			 path);
 	int handle = open(place, O_PATH | O_CLOEXEC);
-	if (handle < 0 && path && path[0] == '/')
-		handle = open(path, O_PATH | O_CLOEXEC); /* the process is gone, or hides */
-	return handle;
+	if (handle >= 0 || !path)
+		return handle;
+	/* The process is gone, or hides. */
+	if (path[0] == '/')
+		return open(path, O_PATH | O_CLOEXEC);
+	if (!cwd || snprintf(place, sizeof place, "%s/%s", cwd, path) >= (int)sizeof place)
+		return -1;
+	return open(place, O_PATH | O_CLOEXEC);
 }
 
 static char *path_of(int handle)
@@ -107,10 +112,10 @@ static struct hs_module_file *open_file(struct hs_files *files, int handle, cons
 	return file;
 }
 
-struct hs_module_file *hs_files_open(struct hs_files *files, pid_t pid, const char *path)
+struct hs_module_file *hs_files_open(struct hs_files *files, pid_t pid, const char *path, const char *cwd)
 {
 	struct stat status;
-	int handle = find_file(pid, path);
+	int handle = find_file(pid, path, cwd);
 	if (handle < 0)
 		return NULL;
 	struct hs_module_file *file = NULL;

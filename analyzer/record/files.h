@@ -24,9 +24,10 @@ struct hs_module_file {
 struct hs_files *hs_files_new(void);
 void hs_files_free(struct hs_files *files);
 
-/* Opens a file that a process has mapped. path: as the process names it; NULL: its executable. Returns NULL
- * if it cannot be had. Never blocks on what is not a regular file. */
-struct hs_module_file *hs_files_open(struct hs_files *files, pid_t pid, const char *path);
+/* Opens a file that a process has mapped. path: as the process names it; NULL: its executable. cwd: what a
+ * relative path refers to once the process is gone; may be NULL. Returns NULL if it cannot be had. Never
+ * blocks on what is not a regular file. */
+struct hs_module_file *hs_files_open(struct hs_files *files, pid_t pid, const char *path, const char *cwd);
 /* From the naming thread only (it closes symbolizers). */
 void hs_files_release(struct hs_files *files, struct hs_module_file *file);
 

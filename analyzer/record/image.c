@@ -46,7 +46,7 @@ struct hs_image *hs_image_new(const struct hs_image_context *context, pid_t pid,
 		image->program_inode = 0;
 	image->cwd = hs_proc_link(pid, "cwd");
 	image->command = hs_proc_arguments(pid);
-	image->program_file = hs_files_open(context->files, pid, NULL);
+	image->program_file = hs_files_open(context->files, pid, NULL, NULL);
 	image->statm = hs_proc_open_statm(pid);
 	image->connect_rss_bytes = image->peak_rss_bytes = hs_proc_resident(image->statm);
 	image->connect_ns = hs_monotonic_ns();
@@ -129,7 +129,7 @@ static struct hs_image_module *see_module(struct hs_image *image, uint32_t id)
 		module->file = image->program_file;
 		image->program_file = NULL;
 	} else {
-		module->file = hs_files_open(image->context->files, image->pid, module->path);
+		module->file = hs_files_open(image->context->files, image->pid, module->path, image->cwd);
 	}
 	const char *better = NULL;
 	if (main_program)
