@@ -15,6 +15,8 @@ enum {
 	MARGIN_US = 50,     /* well above a store buffer's delay */
 	BUSY_MOST_MS = 200, /* a stream that blocks the merge for so long is passed by */
 	BUCKETS = 256,
+	/* a few ms of work: new processes wait for the end of a round */
+	ROUND_ITEMS = 65536,
 	KEEP_ROUNDS = 256, /* a stream without chunk is forgotten after so many */
 };
 
@@ -367,7 +369,7 @@ static void make_heap(struct hs_drain *drain)
 		sift_down(drain, i);
 }
 
-enum run { RUN_LIMIT, RUN_EMPTY };
+enum run { RUN_LIMIT, RUN_EMPTY, RUN_PAUSED /* the round has given enough */ };
 
 /* false: the stream's second half of a realloc does not come before limit_key. */
 static bool run_second(struct hs_drain *drain, struct hs_stream *stream, uint64_t limit_key)
@@ -444,6 +446,8 @@ static enum run run(struct hs_drain *drain, struct hs_stream *stream, uint64_t l
 				return RUN_EMPTY;
 		if (run_words(drain, stream, limit_key) == RUN_LIMIT)
 			return RUN_LIMIT;
+		if (drain->items >= drain->enough_items)
+			return RUN_PAUSED;
 	}
 }
 
@@ -459,7 +463,12 @@ static void merge(struct hs_drain *drain)
 		for (uint32_t i = 1; i <= 2 && i < drain->heap_count; i++)
 			if (heap[i]->key < limit_key)
 				limit_key = heap[i]->key + 1;
-		if (run(drain, heap[0], limit_key) == RUN_EMPTY) {
+		enum run outcome = run(drain, heap[0], limit_key);
+		if (outcome == RUN_PAUSED) {
+			reached = heap[0]->key;
+			break;
+		}
+		if (outcome == RUN_EMPTY) {
 			if (blocks(heap[0])) {
 				reached = heap[0]->key;
 				break;
@@ -480,6 +489,7 @@ uint64_t hs_drain_round(struct hs_drain *drain, const struct hs_stamp_clock *clo
 	drain->finish = finish;
 	uint64_t bound = now > margin ? now - margin : 0;
 	drain->bound_key = finish ? UINT64_MAX : hs_item_key(bound, HS_ITEM_FREE, 0);
+	drain->enough_items = finish ? UINT64_MAX : drain->items + ROUND_ITEMS;
 	look_at_chunks(drain, clock, now);
 	make_heap(drain);
 	merge(drain);

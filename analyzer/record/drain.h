@@ -65,8 +65,8 @@ struct hs_drain;
 struct hs_drain *hs_drain_new(struct hs_view *view, hs_sink *sink, void *context);
 void hs_drain_free(struct hs_drain *drain);
 
-/* Merges what is complete; returns the number of items. `finish`: the target writes no more; everything is
- * complete. */
+/* Merges what is complete, some ten thousand items at most; returns their number. `finish`: the target writes
+ * no more; everything is complete. */
 uint64_t hs_drain_round(struct hs_drain *drain, const struct hs_stamp_clock *clock, uint64_t now,
 			bool finish);
 

@@ -16,7 +16,6 @@
 enum { RECORDS_MOST = 65536, STRING_BYTES_MOST = 8 << 20 };
 
 struct hs_naming {
-	struct hs_files *files;
 	bool symbols;
 	struct hs_packer *packer;
 	pthread_t thread;
@@ -220,10 +219,9 @@ static void *work(void *argument)
 	return NULL;
 }
 
-struct hs_naming *hs_naming_start(struct hs_files *files, bool symbols)
+struct hs_naming *hs_naming_start(bool symbols)
 {
 	struct hs_naming *naming = hs_allocate_zero(1, sizeof *naming);
-	naming->files = files;
 	naming->symbols = symbols;
 	naming->packer = hs_packer_new();
 	naming->last = &naming->first;

@@ -7,7 +7,7 @@
 
 struct hs_naming;
 
-struct hs_naming *hs_naming_start(struct hs_files *files, bool symbols);
+struct hs_naming *hs_naming_start(bool symbols);
 /* Takes a finished image that has a file; it is freed when it is done. */
 void hs_naming_add(struct hs_naming *naming, struct hs_image *image);
 /* true: everything given so far is done. */

@@ -8,6 +8,7 @@
 #include "record/target.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -42,6 +43,15 @@ static int check_limits(struct hs_error *error)
 		       "program and the "
 		       "recorder, which is %llu GiB large, though almost empty: try 'ulimit -f unlimited'",
 		       (unsigned long long)(HS_REGION_FILE_BYTES >> 30));
+}
+
+/* Were a standard stream closed, a file of ours would take its place, and messages would end up in it. The
+ * target finds the stream closed as before: this goes away on exec. */
+static void occupy_streams(void)
+{
+	for (int fd = 0; fd <= 2; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			open("/dev/null", O_RDWR | O_CLOEXEC);
 }
 
 /* All that can fail before the target runs. */
@@ -144,7 +154,7 @@ static int record(struct hs_session *session, const char *path, struct hs_record
 	if (code == 0)
 		code = start(session, path, error);
 	if (code == 0) {
-		session->naming = hs_naming_start(session->files, session->options->symbols);
+		session->naming = hs_naming_start(session->options->symbols);
 		hs_session_loop(session);
 		hs_session_name(session);
 		if (!session->target_images && !session->output.count)
@@ -164,6 +174,7 @@ int hs_record(const struct hs_record_options *options, struct hs_record_result *
 	struct hs_error notice;
 	char *path;
 	*result = (struct hs_record_result){0};
+	occupy_streams();
 	hs_clock_start();
 	int code = hs_target_check(options->command[0], &path, &notice, error);
 	if (code)

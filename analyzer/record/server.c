@@ -35,6 +35,7 @@ struct hs_server {
 	char token[HS_TOKEN_BYTES + 1];
 	int listeners[2]; /* by path, abstract */
 	int epoll;
+	int reserve; /* a descriptor to give away when there are no more */
 	struct guest guests[GUESTS_MOST];
 	unsigned guest_count;
 	unsigned strange_versions;
@@ -96,6 +97,7 @@ struct hs_server *hs_server_open(hs_server_admit *admit, void *context, struct h
 	server->admit = admit;
 	server->context = context;
 	server->listeners[0] = server->listeners[1] = -1;
+	server->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	for (unsigned i = 0; i < GUESTS_MOST; i++)
 		server->guests[i].fd = -1;
 	server->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -137,6 +139,8 @@ void hs_server_close(struct hs_server *server)
 			close(server->listeners[i]);
 	if (server->epoll >= 0)
 		close(server->epoll);
+	if (server->reserve >= 0)
+		close(server->reserve);
 	if (server->directory[0]) {
 		char library[sizeof server->directory + 16];
 		snprintf(library, sizeof library, "%s/library", server->directory);
@@ -257,6 +261,18 @@ static void receive_guest(struct hs_server *server, int fd, uint64_t now_ns)
 		drop(server, guest);
 }
 
+/* Out of descriptors: whoever waits would keep the listener readable and us awake, so he is sent away. */
+static void turn_away(struct hs_server *server, int listener)
+{
+	if (server->reserve < 0)
+		return;
+	close(server->reserve);
+	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	if (fd >= 0)
+		close(fd);
+	server->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
 void hs_server_serve(struct hs_server *server, uint64_t now_ns)
 {
 	for (unsigned i = 0; i < GUESTS_MOST && server->guest_count; i++) {
@@ -267,6 +283,8 @@ void hs_server_serve(struct hs_server *server, uint64_t now_ns)
 	for (unsigned i = 0; i < 2; i++)
 		for (unsigned turn = 0; turn < ACCEPTS_A_TURN; turn++) {
 			int fd = accept4(server->listeners[i], NULL, NULL, SOCK_CLOEXEC);
+			if (fd < 0 && (errno == EMFILE || errno == ENFILE))
+				turn_away(server, server->listeners[i]);
 			if (fd < 0)
 				break;
 			receive_guest(server, fd, now_ns);

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "record/procfs.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -160,11 +161,14 @@ int hs_session_admit(void *context, pid_t pid, const struct hs_hello *hello)
 	else if (before)
 		finish_image(session, before, HS_IMAGE_EXEC, 0);
 	int pidfd = pidfd_open(pid, 0);
+	if (pidfd < 0 && errno == ESRCH)
+		return -1; /* gone already */
+	if (pidfd < 0)
+		hs_fail(&error, "cannot watch it: %s", strerror(errno));
 	struct hs_image *image =
 		pidfd < 0 ? NULL : hs_image_new(&session->images_context, pid, pidfd, hello, &error);
 	if (!image) {
-		if (pidfd >= 0)
-			hs_session_notice(session, "process %d is not recorded: %s", (int)pid, error.text);
+		hs_session_notice(session, "process %d is not recorded: %s", (int)pid, error.text);
 		return -1;
 	}
 	image->first = pid == session->target && session->target_images++ == 0;
