@@ -181,16 +181,20 @@ def test_assembler(record, tool, tmp_path):
     check_dhat(recorded, command, tmp_path)
 
 
-@pytest.mark.long
 def test_clang(record, tool, tmp_path):
-    """clang compiles in its own process; millions of events; the object is the same to the byte."""
+    """clang compiles in its own process, with half a million allocations; the object is the same to the byte."""
     (tmp_path / "unit.cc").write_text(CXX)
     command = [tool("clang++"), "-O1", "-g", "-c", "unit.cc", "-o"]
     assert native([*command, "plain.o"], cwd=tmp_path).returncode == 0
     recorded = record([*command, "recorded.o"], cwd=tmp_path, timeout=300)
     assert (tmp_path / "plain.o").read_bytes() == (tmp_path / "recorded.o").read_bytes()
-    footer = recording_format.Recording(recorded).footer
+    recording = recording_format.Recording(recorded)
+    footer = recording.footer
     assert footer["end"] == {"exit": 0} and footer["lost_events"] == 0 and footer["broken_stacks"] == 0
+    replay = recording.replay()
+    assert (replay.allocations, replay.live_bytes, replay.peak_bytes, replay.temporary) == tuple(
+        footer[name] for name in ("allocations", "live_bytes", "peak_bytes", "temporary"))
+    assert replay.allocations > 100000
 
 
 # ---- servers -----------------------------------------------------------------------------------------------------
@@ -242,7 +246,7 @@ class Server:
         return self.process.returncode, errors
 
 
-def test_redis(heapscope, tool, tmp_path):
+def test_redis(heapscope, tool, print_json, tmp_path):
     """redis-benchmark sets keys to values of 1777 bytes; redis keeps each in a block of 5 + 1777 + 1 bytes (header, text, end) and
     says how many keys it has."""
     port = free_port()
@@ -255,6 +259,8 @@ def test_redis(heapscope, tool, tmp_path):
         assert 3900 < keys <= 4000
         memory = dict(line.split(":", 1) for line in native([*client, "info", "memory"]).stdout.splitlines() if ":" in line)
         used = int(memory["used_memory"])
+        running = print_json(server.output)  # the file of a server that runs is readable
+        assert running["facts"]["end"] == "running" and running["totals"]["allocations"] > 0
         native([*client, "shutdown", "nosave"])
         assert server.end()[0] == 0
     recording = recording_format.Recording(server.output)
