@@ -48,14 +48,16 @@ struct hs_drain {
 	uint32_t heap_count;
 	size_t heap_capacity;
 
-	uint64_t merged_key; /* everything below is with the sink, or late */
-	uint64_t bound_key;  /* of this round */
+	uint64_t merged_key;   /* everything below is with the sink, or late */
+	uint64_t bound_key;    /* of this round */
+	uint64_t enough_items; /* the round pauses when so many have been merged in all */
 	bool finish;
 	uint32_t released; /* chunks, in this round */
 	uint64_t late, damaged, items;
 
 	struct hs_item batch[HS_BATCH_ITEMS];
 	uint32_t batch_count;
+	uint64_t enough_items; /* at which this round pauses */
 };
 
 struct hs_drain *hs_drain_new(struct hs_view *view, hs_sink *sink, void *context)
