@@ -57,7 +57,6 @@ struct hs_drain {
 
 	struct hs_item batch[HS_BATCH_ITEMS];
 	uint32_t batch_count;
-	uint64_t enough_items; /* at which this round pauses */
 };
 
 struct hs_drain *hs_drain_new(struct hs_view *view, hs_sink *sink, void *context)
