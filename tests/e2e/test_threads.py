@@ -89,3 +89,22 @@ def test_exit_while_others_allocate(compile, record, dhat, how):
         churned = profile.function("churn")
         assert churned["ebk"] <= 4 and churned["eb"] == 64 * churned["ebk"]
         assert churned["gbk"] <= 4
+
+
+def test_fork_while_others_allocate(compile, record, dhat):
+    recorded = record(compile("thread_fork.c"))
+    parent = recording_format.Recording(recorded)
+    check_whole(parent.footer)
+    profile = dhat_format.Dhat(dhat(recorded, "--raw"))
+    assert at_end(profile, "parent_kept") == (20, 6000, 20, 6000)
+    assert at_end(profile, "child_kept") == (0, 0, 0, 0)
+    churned = profile.function("churn")
+    assert (churned["eb"], churned["ebk"]) == (0, 0)
+    children = recorded.files[1:]
+    assert len(children) == 20
+    for path in children:
+        child = recording_format.Recording(path)
+        assert (child.header["origin"], child.header["parent_pid"]) == ("fork", parent.header["pid"])
+        replay = child.replay()
+        assert (replay.allocations, replay.live_bytes) == (50, 3500)
+        assert all("child_kept" in child.functions(node) for _, node, _ in replay.live.values())
