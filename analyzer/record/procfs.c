@@ -10,10 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { ARGUMENT_BYTES_MOST = 256 << 10 };
+enum { ARGUMENT_BYTES_MOST = 256 << 10, ENVIRONMENT_BYTES_MOST = 1 << 20 };
 
 /* Reads a file of /proc/PID; returns bytes read, or -1. The text is terminated. */
 static ssize_t read_file(char *text, size_t capacity, const char *format, ...)
@@ -98,6 +99,18 @@ bool hs_proc_executable(pid_t pid, dev_t *device, ino_t *inode)
 	return true;
 }
 
+bool hs_proc_has_variable(pid_t pid, const char *name, const char *value)
+{
+	char *text = hs_allocate(ENVIRONMENT_BYTES_MOST), *variable;
+	if (asprintf(&variable, "%s=%s", name, value) < 0)
+		variable = NULL;
+	ssize_t bytes = read_file(text, ENVIRONMENT_BYTES_MOST, "/proc/%d/environ", (int)pid);
+	bool has = bytes > 0 && variable && memmem(text, (size_t)bytes, variable, strlen(variable) + 1);
+	free(variable);
+	free(text);
+	return has;
+}
+
 bool hs_proc_shares_root(pid_t pid)
 {
 	char path[64];
@@ -135,7 +148,23 @@ uint64_t hs_proc_most_resident(pid_t pid)
 	return line && sscanf(line, "\nVmHWM: %llu", &kilobytes) == 1 ? kilobytes * 1024 : 0;
 }
 
-struct hs_proc_end hs_proc_end(pid_t pid)
+/* As of wait(). */
+static bool pidfd_exit_status(int pidfd, int *status)
+{
+	/* struct pidfd_info of linux/pidfd.h, newer than our headers */
+	struct {
+		uint64_t mask, cgroup;
+		uint32_t ids[11];
+		int32_t exit_code;
+	} info = {.mask = 1u << 3 /* PIDFD_INFO_EXIT */};
+	_Static_assert(sizeof info == 64, "PIDFD_INFO_SIZE_VER0");
+	if (pidfd < 0 || ioctl(pidfd, _IOWR(0xff, 11, info), &info) != 0 || !(info.mask & 1u << 3))
+		return false;
+	*status = info.exit_code;
+	return true;
+}
+
+static struct hs_proc_end end_by_proc(pid_t pid)
 {
 	struct hs_proc_end end = {0};
 	char text[2048], path[32], state;
@@ -157,5 +186,13 @@ struct hs_proc_end hs_proc_end(pid_t pid)
 	end.known = state == 'Z' && (geteuid() == 0 || owner.st_uid == geteuid());
 	end.status = status;
 	end.had_children = child_minor || child_major;
+	return end;
+}
+
+struct hs_proc_end hs_proc_end(pid_t pid, int pidfd)
+{
+	struct hs_proc_end end = end_by_proc(pid);
+	if (!end.known)
+		end.known = pidfd_exit_status(pidfd, &end.status);
 	return end;
 }

@@ -17,6 +17,8 @@ void hs_proc_thread_name(pid_t pid, uint32_t tid, char name[16]);
 bool hs_proc_thread_lives(pid_t pid, uint32_t tid);
 /* The executable, as a file; false: unknown. */
 bool hs_proc_executable(pid_t pid, dev_t *device, ino_t *inode);
+/* The environment that the process began with has NAME=VALUE. */
+bool hs_proc_has_variable(pid_t pid, const char *name, const char *value);
 /* The process's root directory is ours. */
 bool hs_proc_shares_root(pid_t pid);
 
@@ -31,7 +33,8 @@ struct hs_proc_end {
 	int status;        /* as of wait() */
 	bool had_children; /* that it waited for */
 };
-/* How a process ended that nobody has waited for yet. */
-struct hs_proc_end hs_proc_end(pid_t pid);
+/* How a process ended. Before its parent has asked /proc tells, later only the kernels that keep it with the
+ * pidfd (from Linux 6.15 on). */
+struct hs_proc_end hs_proc_end(pid_t pid, int pidfd);
 
 #endif

@@ -132,6 +132,7 @@ static void close_session(struct hs_session *session)
 	if (session->files)
 		hs_files_free(session->files);
 	hs_packer_free(session->packer);
+	hs_offspring_free(&session->offspring);
 	if (session->epoll >= 0)
 		close(session->epoll);
 }

@@ -5,6 +5,7 @@
 #include "record/procfs.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -65,7 +66,7 @@ static void reap_target(struct hs_session *session)
 	if (session->target_ended ||
 	    waitid(P_PID, (id_t)session->target, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0)
 		return;
-	struct hs_proc_end end = hs_proc_end(session->target);
+	struct hs_proc_end end = hs_proc_end(session->target, -1);
 	session->target_had_children = !end.known || end.had_children;
 	if (wait4(session->target, &session->target_status, 0, &usage) != session->target)
 		return;
@@ -82,7 +83,10 @@ static void finish_image(struct hs_session *session, struct hs_image *image, enu
 			break;
 		}
 	epoll_ctl(session->epoll, EPOLL_CTL_DEL, image->pidfd, NULL);
+	int region =
+		session->options->follow == HS_FOLLOW_ALL ? fcntl(image->view.fd, F_DUPFD_CLOEXEC, 0) : -1;
 	hs_image_finish(image, image->first, end, value);
+	hs_offspring_keep(&session->offspring, region);
 	if (image->begun)
 		hs_naming_add(session->naming, image);
 	else
@@ -115,7 +119,7 @@ static void bury_image(struct hs_session *session, struct hs_image *image)
 			finish_image(session, image, HS_IMAGE_UNKNOWN, 0);
 		return;
 	}
-	struct hs_proc_end end = hs_proc_end(image->pid);
+	struct hs_proc_end end = hs_proc_end(image->pid, image->pidfd);
 	if (end.known)
 		finish_with_status(session, image, end.status);
 	else
@@ -175,6 +179,7 @@ int hs_session_admit(void *context, pid_t pid, const struct hs_hello *hello)
 	watch(session, pidfd, (uint64_t)pid);
 	image->next = session->images;
 	session->images = image;
+	session->starting_ns = 0;
 	return image->view.fd;
 }
 
@@ -222,7 +227,7 @@ static void take_news(struct hs_session *session, const struct epoll_event *even
 static int wait_ms(const struct hs_session *session, uint64_t items, int last_ms)
 {
 	if (!session->images)
-		return EMPTY_WAIT_MS;
+		return session->target_ended ? IDLE_WAIT_MS : EMPTY_WAIT_MS;
 	if (items >= PENDING_ITEMS)
 		return 0;
 	if (items)
@@ -233,10 +238,14 @@ static int wait_ms(const struct hs_session *session, uint64_t items, int last_ms
 
 static void tell_of_survivors(struct hs_session *session)
 {
-	if (session->told_of_survivors || !session->images ||
-	    hs_monotonic_ns() - session->ended_ns < SURVIVORS_NOTICE_NS)
+	if (session->told_of_survivors || hs_monotonic_ns() - session->ended_ns < SURVIVORS_NOTICE_NS)
 		return;
 	session->told_of_survivors = true;
+	if (!session->images) {
+		hs_session_notice(session, "the program has ended, but a child process of it has not, and "
+					   "may still allocate; Ctrl-C ends the recording, not the program");
+		return;
+	}
 	unsigned others = 0;
 	for (struct hs_image *image = session->images->next; image; image = image->next)
 		others++;
@@ -252,11 +261,36 @@ static void tell_of_survivors(struct hs_session *session)
 		slash ? slash + 1 : program, (int)session->images->pid, more);
 }
 
+/* All processes that we know have ended. */
+static bool more_may_come(struct hs_session *session)
+{
+	enum hs_follow follow = session->options->follow;
+	if (follow == HS_FOLLOW_NONE)
+		return false;
+	if (follow == HS_FOLLOW_ALL && hs_offspring_waits(&session->offspring)) {
+		session->starting_ns = 0;
+		return true;
+	}
+	pid_t pid = hs_offspring_starts(hs_server_token(session->server), session->target);
+	if (!pid)
+		return false;
+	uint64_t now_ns = hs_monotonic_ns();
+	if (!session->starting_ns)
+		session->starting_ns = now_ns;
+	if (now_ns - session->starting_ns < EXEC_PATIENCE_NS)
+		return true;
+	hs_session_notice(session,
+			  "process %d, a child of the program, is not recorded: it has not allocated or is "
+			  "static",
+			  (int)pid);
+	return false;
+}
+
 void hs_session_loop(struct hs_session *session)
 {
 	struct epoll_event events[EVENTS_A_TURN];
 	int timeout = 0;
-	while (!session->stop && (!session->target_ended || session->images)) {
+	while (!session->stop && (!session->target_ended || session->images || more_may_come(session))) {
 		int count = epoll_wait(session->epoll, events, EVENTS_A_TURN, timeout);
 		for (int i = 0; i < count; i++)
 			take_news(session, &events[i]);

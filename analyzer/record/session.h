@@ -4,6 +4,7 @@
 
 #include "record/image.h"
 #include "record/naming.h"
+#include "record/offspring.h"
 #include "record/record.h"
 #include "record/server.h"
 #include "record/signals.h"
@@ -27,8 +28,10 @@ struct hs_session {
 	uint64_t ended_ns; /* when the target ended */
 
 	struct hs_image *images; /* alive */
-	unsigned target_images;  /* that the target's pid has had */
-	unsigned refused;        /* said hello, but are not to be recorded */
+	struct hs_offspring offspring;
+	uint64_t starting_ns;   /* since when, after all that, a program is about to say hello */
+	unsigned target_images; /* that the target's pid has had */
+	unsigned refused;       /* said hello, but are not to be recorded */
 	bool told_of_survivors, stop;
 };
 

@@ -62,7 +62,7 @@ int hs_view_create(struct hs_view *view, uint32_t backlog_chunks, struct hs_erro
 	const char *failed = NULL;
 	if (ftruncate(view->fd, (off_t)HS_REGION_FILE_BYTES) != 0)
 		failed = "size";
-	else if (fcntl(view->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+	else if (fcntl(view->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0)
 		failed = "seal";
 	else if (!(view->header =
 			   map_file(view->fd, HS_HEADER_OFFSET, HS_HEADER_BYTES, PROT_READ | PROT_WRITE)))
