@@ -4,7 +4,8 @@
  *   by_aligned: aligned_alloc(4096, 8192) x 3 = 24576 bytes, kept
  *   by_memalign: memalign(256, 77) x 4 = 308 bytes, freed
  *   by_valloc:  valloc(5000) = 5000 bytes, kept
- *   by_pvalloc: pvalloc(10) = 10 bytes asked for, kept; only if an argument is given (valgrind stops at pvalloc)
+ *   by_pvalloc: pvalloc(10) = 10 bytes asked for, kept; only if an argument is given (valgrind stops at
+ *               pvalloc)
  *   refused:    posix_memalign with a bad alignment: nothing */
 #include "target.h"
 

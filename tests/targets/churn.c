@@ -1,5 +1,5 @@
-/* A long random but reproducible walk: 100000 steps over 3000 slots, each step frees, allocates, callocs or reallocs
- * (through one of sixteen call paths), so that the peak is a moment nobody chose. */
+/* A long random but reproducible walk: 100000 steps over 3000 slots, each step frees, allocates, callocs
+ * or reallocs (through one of sixteen call paths), so that the peak is a moment nobody chose. */
 #include "target.h"
 
 #include <stdint.h>
@@ -40,7 +40,8 @@ NOINLINE static void *path_c(size_t size)
 	return size % 5 ? path_b(size) : keep(make(size));
 }
 
-/* Grows or shrinks the blocks that it allocated itself, so that DHAT and we book them on the same function. */
+/* Grows or shrinks the blocks that it allocated itself, so that DHAT and we book them on the same
+ * function. */
 NOINLINE static void *resizer(void *block, size_t size)
 {
 	return keep(realloc(block, size));
@@ -62,10 +63,18 @@ static void step(void)
 	if (r & 1 << 18)
 		return;
 	switch (owner) {
-	case 0: slots[slot].block = path_a(size); break;
-	case 1: slots[slot].block = path_b(size); break;
-	case 2: slots[slot].block = path_c(size); break;
-	default: slots[slot].block = resizer(NULL, size); break;
+	case 0:
+		slots[slot].block = path_a(size);
+		break;
+	case 1:
+		slots[slot].block = path_b(size);
+		break;
+	case 2:
+		slots[slot].block = path_c(size);
+		break;
+	default:
+		slots[slot].block = resizer(NULL, size);
+		break;
 	}
 }
 

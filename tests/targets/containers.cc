@@ -46,7 +46,8 @@ NOINLINE static void fill_deque(std::deque<long> &queue)
 	}
 }
 
-namespace shapes {
+namespace shapes
+{
 struct Shape {
 	virtual ~Shape() = default;
 	char body[56];

@@ -1,7 +1,10 @@
-// Exceptions thrown through many frames, rethrown, nested, kept in an exception_ptr; operator new in all its forms.
+// Exceptions thrown through many frames, rethrown, nested, kept in an exception_ptr; operator new in all
+// its forms.
 //
-//   thrower:  100 exceptions of a type of 512 bytes; the library asks for 512 + 128 bytes (its header) each
-//   every_new: new, new[], nothrow, aligned: 5 calls of 40, 80, 10, 20, 128 = 278 bytes; the one of 40 is kept
+//   thrower:  100 exceptions of a type of 512 bytes; the library asks for 512 + 128 bytes (its header)
+//             each
+//   every_new: new, new[], nothrow, aligned: 5 calls of 40, 80, 10, 20, 128 = 278 bytes; the one of 40
+//              is kept
 //   failing:  operator new that throws bad_alloc: the request itself counts for nothing
 #include <exception>
 #include <limits>

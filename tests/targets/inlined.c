@@ -1,4 +1,5 @@
-/* Inlined callers in C: main calls outer, into which middle and innermost are inlined. The tests look for the lines marked "here".
+/* Inlined callers in C: main calls outer, into which middle and innermost are inlined. The tests look
+ * for the lines marked "here".
  *
  *   innermost: 10 x malloc(100); report: 3 x realloc from NULL of 1000, through a chain of its own */
 #include "target.h"

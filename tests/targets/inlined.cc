@@ -1,6 +1,7 @@
 // Inlined callers, templates, lambdas and containers in C++. The tests look for the lines marked "here".
 //
-//   app::Cache<app::Row>::add: 20 x new Row = 20 x 96 bytes; the lambda in main: 5 x new char[1000]; Index::fill: a vector grows
+//   app::Cache<app::Row>::add: 20 x new Row = 20 x 96 bytes; the lambda in main: 5 x new char[1000];
+//                              Index::fill: a vector grows
 #include <cstddef>
 #include <vector>
 
@@ -13,14 +14,16 @@ template <typename T> static INLINE T *hide(T *pointer)
 	return pointer;
 }
 
-namespace app {
+namespace app
+{
 
 struct Row {
 	char cells[96];
 };
 
-template <typename T> class Cache {
-public:
+template <typename T> class Cache
+{
+      public:
 	NOINLINE void add(int count)
 	{
 		for (int i = 0; i < count; i++)
@@ -28,7 +31,7 @@ public:
 		hide(this);
 	}
 
-private:
+      private:
 	INLINE T *make_entry()
 	{
 		return hide(new T); // here: make_entry
@@ -36,9 +39,11 @@ private:
 	T *last = nullptr;
 };
 
-namespace {
-class Index {
-public:
+namespace
+{
+class Index
+{
+      public:
 	NOINLINE void fill(int count)
 	{
 		for (int i = 0; i < count; i++)

@@ -8,14 +8,14 @@
  * Peak 100000 bytes in 10 blocks, all of late; at the end 99500 in 104. */
 #include "target.h"
 
-#define PART(name, count, size, freed)                                                                                \
-	NOINLINE static void name(void)                                                                               \
-	{                                                                                                             \
-		static void *blocks[count];                                                                           \
-		for (int i = 0; i < (count); i++)                                                                     \
-			blocks[i] = keep(malloc(size));                                                               \
-		for (int i = 0; i < (freed); i++)                                                                     \
-			free(blocks[i]);                                                                              \
+#define PART(name, count, size, freed)                                                                       \
+	NOINLINE static void name(void)                                                                      \
+	{                                                                                                    \
+		static void *blocks[count];                                                                  \
+		for (int i = 0; i < (count); i++)                                                            \
+			blocks[i] = keep(malloc(size));                                                      \
+		for (int i = 0; i < (freed); i++)                                                            \
+			free(blocks[i]);                                                                     \
 	}
 
 PART(early, 1000, 100, 1000)

@@ -1,12 +1,14 @@
-/* Blocks that one function allocates and another one grows, shrinks or ends with realloc: the documented difference.
+/* Blocks that one function allocates and another one grows, shrinks or ends with realloc: the documented
+ * difference.
  *
  *   first:  200 x malloc(100) = 20000 bytes, 200 calls
  *   second: realloc of each to 300 = 60000 bytes, 200 calls: at most 60000 live
- *   third:  realloc of the first 150 to 50 = 7500 bytes, 150 calls; realloc(p, 0) of the other 50: freed, no calls
+ *   third:  realloc of the first 150 to 50 = 7500 bytes, 150 calls; realloc(p, 0) of the other 50:
+ *           freed, no calls
  *   refused: a realloc that cannot succeed: no call, the block of 24 bytes lives on
  *
- * heapscope books a block on its latest realloc: at the end first and second have nothing, third has 7500 in 150. DHAT books
- * all of it on first. */
+ * heapscope books a block on its latest realloc: at the end first and second have nothing, third has
+ * 7500 in 150. DHAT books all of it on first. */
 #include "target.h"
 
 #include <stdint.h>

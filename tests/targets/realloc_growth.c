@@ -1,5 +1,6 @@
-/* A buffer that doubles, one that grows by steps, one that shrinks; each is reallocated where it was allocated, so that
- * DHAT, which books a grown block on the stack that first allocated it, has the same sums for each function.
+/* A buffer that doubles, one that grows by steps, one that shrinks; each is reallocated where it was
+ * allocated, so that DHAT, which books a grown block on the stack that first allocated it, has the same
+ * sums for each function.
  *
  *   doubling: 64 + 128 + ... + 65536 = 131008 bytes in 11 calls, freed
  *   stepping: 100 + 200 + ... + 5000 = 127500 bytes in 50 calls, the last of 5000 stays

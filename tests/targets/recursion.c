@@ -1,5 +1,5 @@
-/* Recursion: a list built by a function that calls itself, a tree by two that call each other, and a deep descent that allocates at the
- * bottom only.
+/* Recursion: a list built by a function that calls itself, a tree by two that call each other, and a
+ * deep descent that allocates at the bottom only.
  *
  *   list:     200 levels, 32 bytes each = 6400, kept (no stack is deeper than what valgrind can show)
  *   even/odd: a full binary tree of depth 10: 2^10 - 1 = 1023 nodes of 48 bytes = 49104; freed by fell

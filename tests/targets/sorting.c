@@ -1,4 +1,5 @@
-/* What libc allocates on a caller's behalf: stdio buffers, qsort's scratch space, tsearch, hcreate, regcomp.
+/* What libc allocates on a caller's behalf: stdio buffers, qsort's scratch space, tsearch, hcreate,
+ * regcomp.
  *
  *   by_tsearch: 1000 nodes of libc's tree (40 bytes each asked for by libc 2.36), all kept: 1000 calls
  *   by_qsort:   an array of 40000 bytes: its own block and libc's scratch of the same size, both freed */

@@ -1,9 +1,12 @@
-/* Functions of libc that hand out heap blocks: strdup, strndup, asprintf, getline, getdelim, open_memstream, realpath.
+/* Functions of libc that hand out heap blocks: strdup, strndup, asprintf, getline, getdelim,
+ * open_memstream, realpath.
  *
  *   by_strdup:  20 x strdup("0123456789") = 220 bytes, kept
  *   by_strndup: 5 x strndup(.., 4) = 25 bytes, freed
- *   by_memstream: a stream whose buffer grows by realloc inside libc, 140,000 bytes of text in the end, kept
- *   by_getline:   reads its 200 lines; the line buffer starts at 120 bytes and is reallocated inside getline
+ *   by_memstream: a stream whose buffer grows by realloc inside libc, 140,000 bytes of text in the end,
+ *                 kept
+ *   by_getline:   reads its 200 lines; the line buffer starts at 120 bytes and is reallocated inside
+ *                 getline
  *   What libc asks for inside is libc's business: valgrind counts it too. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

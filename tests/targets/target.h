@@ -1,4 +1,5 @@
-/* What the small test programs share. No stdio here: its buffers are heap blocks and would blur exact totals. */
+/* What the small test programs share. No stdio here: its buffers are heap blocks and would blur exact
+ * totals. */
 #ifndef TARGET_H
 #define TARGET_H
 

@@ -1,10 +1,12 @@
 /* Temporary allocations, and others that only look like them. No realloc here.
  *
  *   at_once:    1000 x malloc, free: 1000 temporary
- *   nested:     500 x (malloc a, malloc b, free b, free a): b is temporary, a is not: 500 temporary of 1000
- *   queue:      100 blocks freed in the order of allocation, after all are made: only the last one was the latest
- *               allocation when it was freed: 1 temporary by the definition "freed before its thread allocates again", and
- *               none by "freed by the very next event": so one more is allocated at the end, and kept
+ *   nested:     500 x (malloc a, malloc b, free b, free a): b is temporary, a is not: 500 temporary of
+ *               1000
+ *   queue:      100 blocks freed in the order of allocation, after all are made: only the last one was
+ *               the latest allocation when it was freed: 1 temporary by the definition "freed before its
+ *               thread allocates again", and none by "freed by the very next event": so one more is
+ *               allocated at the end, and kept
  *   kept:       50 blocks, never freed
  *
  * calls 1000 + 1000 + 101 + 50 = 2151; temporary 1500. */

@@ -1,9 +1,11 @@
-/* Eight threads exchange blocks through 32 shared slots without a lock; each takes what is in a slot and frees it, reallocates it
- * (mostly moving: sizes jump between 900 and 6000, none of them thread-cached), or puts it back. One arena. Addresses come back in another thread while
- * the first is still inside free or realloc.
+/* Eight threads exchange blocks through 32 shared slots without a lock; each takes what is in a slot and
+ * frees it, reallocates it (mostly moving: sizes jump between 900 and 6000, none of them thread-cached),
+ * or puts it back. One arena. Addresses come back in another thread while the first is still inside free
+ * or realloc.
  *
- *   fresh: 8 x 10000 x malloc; regrow: as many reallocs as the program prints; at the end main empties the slots, then puts
- *   32 x 1000 bytes (main_kept) there: 32000 bytes in 32 blocks are all that stays. */
+ *   fresh: 8 x 10000 x malloc; regrow: as many reallocs as the program prints; at the end main empties
+ *          the slots, then puts 32 x 1000 bytes (main_kept) there: 32000 bytes in 32 blocks are all that
+ *          stays. */
 #include "target.h"
 
 #include <malloc.h>

@@ -1,5 +1,5 @@
-/* The process ends while four threads are in the middle of malloc and free: what main did must be whole and nothing may be
- * counted twice.
+/* The process ends while four threads are in the middle of malloc and free: what main did must be whole
+ * and nothing may be counted twice.
  *
  *   main_kept: 50 x malloc(200) = 10000 bytes in 50 blocks, kept
  *   churn:     malloc(64), free, for ever: at most one block live in each of the four threads */

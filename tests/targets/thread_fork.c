@@ -1,5 +1,5 @@
-/* A program forks 20 times while three threads are inside malloc and free all the time; each child allocates and leaves by _exit.
- * No child may hang, none may write into its parent's recording.
+/* A program forks 20 times while three threads are inside malloc and free all the time; each child
+ * allocates and leaves by _exit. No child may hang, none may write into its parent's recording.
  *
  *   parent_kept: 20 x malloc(300) = 6000 bytes in 20 blocks, kept, in the parent
  *   child_kept:  50 x malloc(70) = 3500 bytes in 50 blocks, kept, in each child */

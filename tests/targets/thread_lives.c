@@ -1,12 +1,13 @@
-/* Many short threads, eight at a time; each allocates, frees what its predecessor left, keeps one block for its successor, and has a destructor of
- * thread-specific data that frees and allocates once more when the thread is nearly gone.
+/* Many short threads, eight at a time; each allocates, frees what its predecessor left, keeps one block
+ * for its successor, and has a destructor of thread-specific data that frees and allocates once more
+ * when the thread is nearly gone.
  *
  *   400 threads in 50 rounds of 8
- *   body:       10 x malloc(100), 9 freed by the thread, one left to the thread that comes after: 4000 calls, 400000 bytes;
- *               the last round's 8 stay: 800 bytes in 8 blocks
+ *   body:       10 x malloc(100), 9 freed by the thread, one left to the thread that comes after: 4000
+ *               calls, 400000 bytes; the last round's 8 stay: 800 bytes in 8 blocks
  *   specific:   malloc(333), freed by the destructor: 400 calls, 133200 bytes, none stays
- *   last_words: malloc(17) in the destructor, freed by main after the join, but for those of the last round: 400 calls, 6800 bytes;
- *               136 bytes in 8 blocks stay */
+ *   last_words: malloc(17) in the destructor, freed by main after the join, but for those of the last
+ *               round: 400 calls, 6800 bytes; 136 bytes in 8 blocks stay */
 #include "target.h"
 
 #include <pthread.h>

@@ -1,11 +1,12 @@
-/* Threads that hand blocks to each other: four make them, four others free them, through a ring that two locks guard; one arena, so that an
- * address that one thread frees is another's in the next instant.
+/* Threads that hand blocks to each other: four make them, four others free them, through a ring that two
+ * locks guard; one arena, so that an address that one thread frees is another's in the next instant.
  *
  *   make_block:  4 x 20000 blocks of 1200 + (n mod 7) bytes, all freed by another thread, except every
  *                1000th: 80 blocks
- *   The kept ones are n = 0, 1000, ... 19000 of each maker: 1200 + n mod 7, with n mod 7 = 0 6 5 4 3 2 1 0 6 5 4 3 2 1 0 6 5 4 3 2:
- *   sum 62; 4 x (20 x 1200 + 62) = 96248 bytes stay.
- *   allocated: each maker 20000 x 1200 + sum of n mod 7 = 2857 x 21 + 0 = 59997: 4 x 24059997 = 96239988 bytes. */
+ *   The kept ones are n = 0, 1000, ... 19000 of each maker: 1200 + n mod 7, with n mod 7 = 0 6 5 4 3 2 1
+ *   0 6 5 4 3 2 1 0 6 5 4 3 2: sum 62; 4 x (20 x 1200 + 62) = 96248 bytes stay.
+ *   allocated: each maker 20000 x 1200 + sum of n mod 7 = 2857 x 21 + 0 = 59997: 4 x 24059997 = 96239988
+ *              bytes. */
 #include "target.h"
 
 #include <malloc.h>
