@@ -7,6 +7,7 @@
 
 enum { HS_BATCH_ITEMS = 256 };
 #define HS_STAMP_MOST (UINT64_MAX >> 2) /* keeps hostile stamps sortable */
+#define HS_SIZE_MOST (1ULL << 48)       /* no address space holds a larger block */
 
 struct hs_decoded {
 	uint64_t stamp; /* the next delta counts from here */
@@ -69,10 +70,14 @@ static inline enum hs_decode_result hs_decode_wide(const uint64_t *words, uint32
 		item->kind = HS_ITEM_ALLOC;
 		item->size = word[3];
 		item->node = (uint32_t)word[4];
+		if (item->size > HS_SIZE_MOST)
+			return HS_DECODE_DAMAGED;
 		break;
 	default:
 		item->size = word[5];
 		item->node = (uint32_t)word[6];
+		if (item->size > HS_SIZE_MOST)
+			return HS_DECODE_DAMAGED;
 		hs_decode_realloc(item, out, word[1], word[2], word[3], word[4]);
 		return HS_DECODE_ITEM;
 	}

@@ -37,7 +37,8 @@ static void collect(const char *piece, size_t length, void *context)
 	struct output *output = context;
 	while (output->length + length + 4 > output->capacity)
 		output->text = hs_grow(output->text, output->capacity, &output->capacity, 1);
-	memcpy(output->text + output->length, piece, length);
+	if (length) /* piece may be NULL then */
+		memcpy(output->text + output->length, piece, length);
 	output->length += length;
 	output->text[output->length] = 0;
 	if (output->length > LONGEST_OUTPUT)

@@ -180,6 +180,8 @@ static int by_address(const void *left, const void *right)
 
 void hs_symbol_table_build(struct hs_symbol_table *table)
 {
+	if (!table->count)
+		return;
 	qsort(table->symbols, table->count, sizeof *table->symbols, by_address);
 	bound_unsized(table);
 	qsort(table->symbols, table->count, sizeof *table->symbols, better_last);

@@ -1,0 +1,85 @@
+/* The DHAT exporter: what it writes is JSON that DHAT's viewer can take, with each stack once and the numbers
+ * of each point below its maxima. */
+#include "base/strings.h"
+#include "export/export.h"
+#include "made.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+void fuzz_seeds(fuzz_add *add, void *context)
+{
+	fuzz_seed_members(add, context);
+}
+
+static json_int_t number(const json_t *object, const char *key)
+{
+	const json_t *value = json_object_get(object, key);
+	FUZZ_CHECK(json_is_integer(value));
+	return json_integer_value(value);
+}
+
+static void check_point(const json_t *point, size_t frame_count, struct hs_strings *stacks)
+{
+	const json_t *frames = json_object_get(point, "fs");
+	size_t count = json_array_size(frames);
+	FUZZ_CHECK(count > 0);
+	uint32_t *indices = malloc(count * 4 + 4);
+	for (size_t i = 0; i < count; i++) {
+		const json_t *index = json_array_get(frames, i);
+		FUZZ_CHECK(json_is_integer(index) && (size_t)json_integer_value(index) < frame_count);
+		indices[i] = (uint32_t)json_integer_value(index);
+	}
+	char *text = json_dumps(frames, JSON_COMPACT);
+	uint32_t before = stacks->count;
+	hs_strings_add_text(stacks, text);
+	FUZZ_CHECK(stacks->count == before + 1);
+	free(text);
+	free(indices);
+	FUZZ_CHECK(number(point, "tb") >= 0 && number(point, "tbk") >= 0 && number(point, "tl") >= 0);
+	FUZZ_CHECK(number(point, "mb") >= number(point, "gb") && number(point, "mb") >= number(point, "eb"));
+	FUZZ_CHECK(number(point, "gb") >= 0 && number(point, "gbk") >= 0);
+	FUZZ_CHECK(number(point, "eb") >= 0 && number(point, "ebk") >= 0);
+}
+
+static void check_document(const char *text, size_t size)
+{
+	json_error_t error;
+	json_t *document = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
+	FUZZ_CHECK(document != NULL);
+	FUZZ_CHECK(number(document, "dhatFileVersion") == 2);
+	const json_t *points = json_object_get(document, "pps"), *table = json_object_get(document, "ftbl");
+	FUZZ_CHECK(json_is_array(points) && json_is_array(table));
+	for (size_t i = 0; i < json_array_size(table); i++)
+		FUZZ_CHECK(json_is_string(json_array_get(table, i)));
+	struct hs_strings stacks;
+	hs_strings_init(&stacks);
+	for (size_t i = 0; i < json_array_size(points); i++)
+		check_point(json_array_get(points, i), json_array_size(table), &stacks);
+	hs_strings_free(&stacks);
+	json_decref(document);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct hs_profile *profile = fuzz_load(data, size);
+	if (!profile)
+		return 0;
+	for (int raw = 0; raw < 2; raw++) {
+		struct hs_export_options options = {.raw = raw};
+		struct hs_error error = {{0}};
+		char *text = NULL;
+		size_t length = 0;
+		FILE *output = open_memstream(&text, &length);
+		int result = hs_exporter_find("dhat")->write(profile, &options, output, &error);
+		fclose(output);
+		if (result == 0)
+			check_document(text, length);
+		else
+			FUZZ_CHECK(error.text[0] != 0);
+		free(text);
+	}
+	hs_profile_free(profile);
+	return 0;
+}

@@ -1,0 +1,189 @@
+#include "made.h"
+
+#include "../unit/profile/writer.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+enum { MEMBER_HEAD = 9, FILE_HEADER = 32 };
+
+static uint32_t little32(const uint8_t *at)
+{
+	return at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+}
+
+uint8_t *fuzz_pack(const uint8_t *data, size_t size, size_t *file_size)
+{
+	struct writer writer = {0};
+	while (size >= MEMBER_HEAD) {
+		uint8_t kind = data[0];
+		uint32_t items = little32(data + 1), length = little32(data + 5);
+		data += MEMBER_HEAD;
+		size -= MEMBER_HEAD;
+		if (length > size)
+			length = (uint32_t)size;
+		struct bytes payload = {(uint8_t *)data, length, length};
+		write_member(&writer, kind, &payload, items);
+		data += length;
+		size -= length;
+	}
+	*file_size = writer.file.count;
+	return writer.file.data;
+}
+
+struct hs_profile *fuzz_load(const uint8_t *data, size_t size)
+{
+	size_t file_size;
+	uint8_t *packed = fuzz_pack(data, size, &file_size);
+	struct fuzz_file file = fuzz_file_make(packed, file_size);
+	free(packed);
+	struct hs_error error = {{0}};
+	struct hs_profile *profile = hs_profile_load(file.path, &error);
+	FUZZ_CHECK((profile != NULL) == (error.text[0] == 0));
+	fuzz_file_close(&file);
+	return profile;
+}
+
+/* ---- seeds --------------------------------------------------------------------------------------------- */
+
+/* A recording in small with one of everything. */
+static void write_small(struct writer *w)
+{
+	write_header(w);
+	add_module(w, "/home/me/prog", MAIN_PROGRAM);
+	add_module(w, "/usr/lib/libc.so.6", 0);
+	add_module(w, "/usr/lib/heapscope/libheapscope.so", OWN_LIBRARY);
+	write_modules(w);
+	uint32_t start = add_node(w, 0, 1, 0x1000), main_node = add_node(w, start, 0, 0x2001);
+	uint32_t keep = add_node(w, main_node, 0, 0x3001), drop = add_node(w, main_node, 0, 0x4001);
+	uint32_t own = add_node(w, keep, 2, 0x77), jit = add_node(w, main_node, -1, 0x7f0012345678);
+	uint32_t cut = add_node(w, 0, -1, 1), deep = add_node(w, cut, 0, 0x3001);
+	write_nodes(w);
+	uint64_t first = event_alloc(w, 1, 1, keep, 100), second = event_alloc(w, 2, 2, drop, 20);
+	event_free(w, 2, 3, second);
+	first = event_move(w, 1, 4, first, own, 3000);
+	first = event_resize(w, 2, 9, first, keep, 2000);
+	write_events(w);
+	for (uint64_t i = 0; i < 40; i++) {
+		uint64_t block = event_alloc(w, 1 + i % 3, 10 + i, i % 2 ? jit : deep, i * i);
+		if (i % 4)
+			event_free(w, 1 + i % 2, 10 + i, block);
+	}
+	write_events(w);
+}
+
+static void write_rest(struct writer *w)
+{
+	struct bytes payload = {0};
+	put_number(&payload, 0);
+	for (int i = 0; i < 5; i++) {
+		put_number(&payload, 10);
+		put_number(&payload, 4096u << i);
+	}
+	write_member(w, SAMPLES, &payload, 5);
+	payload.count = 0;
+	put_number(&payload, 1);
+	put_number(&payload, 4711);
+	put_text(&payload, "prog");
+	write_member(w, THREADS, &payload, 1);
+	free(payload.data);
+	uint32_t file = add_name(w, "/home/me/prog.c"), name = add_name(w, "main");
+	uint32_t inner = add_name(w, "std::vector<int, std::allocator<int> >::push_back(int const&)");
+	uint32_t rust = add_name(w, "<alloc::vec::Vec<u8> as core::clone::Clone>::clone");
+	uint32_t odd = add_name(w, "\xff\xfe\x1b[31m\n\t"), libc = add_name(w, "__libc_start_main");
+	add_symbol(w, 0, 0x2001, 1, (const uint32_t[][4]){{name, file, 3, 0}});
+	add_symbol(w, 0, 0x3001, 3,
+		   (const uint32_t[][4]){{inner, file, 70, 1}, {rust, 0, 0, 1}, {odd, file, 7, 0}});
+	add_symbol(w, 1, 0x1000, 1, (const uint32_t[][4]){{libc, 0, 0, 0}});
+	write_symbols(w);
+	write_json(w, FOOTER,
+		   "{\"events\":75,\"duration_us\":99,\"end\":{\"signal\":11},\"lost_events\":3,"
+		   "\"truncated_stacks\":1,\"broken_stacks\":2,\"peak_rss_bytes\":65536,\"stopped\":null}");
+}
+
+/* Recursion and stacks that look the same; a module that comes again; a fork. */
+static void write_recursive(struct writer *w)
+{
+	write_json(w, HEADER,
+		   "{\"version\":1,\"program\":\"/bin/"
+		   "f\",\"command\":[\"f\",\"\\u001b[1m\"],\"origin\":\"fork\","
+		   "\"start_us\":1,\"pid\":1}");
+	add_module(w, "", MAIN_PROGRAM);
+	add_module(w, "/plugin.so", 0);
+	add_module(w, "/plugin.so", 0);
+	write_modules(w);
+	uint32_t node = 0;
+	for (uint64_t i = 0; i < 60; i++) {
+		node = add_node(w, node, (int)(i % 3), 0x1001 + i % 4 * 16);
+		if (i % 7 == 0)
+			write_nodes(w);
+	}
+	write_nodes(w);
+	for (uint32_t i = 1; i <= node; i++)
+		event_alloc(w, 1, i, i, UINT64_C(1) << i);
+	for (uint32_t i = 0; i < node; i += 2)
+		event_free(w, 1, 100, i);
+	write_events(w);
+	uint32_t name = add_name(w, "f(int)");
+	for (uint64_t i = 0; i < 4; i++)
+		add_symbol(w, 0, 0x1001 + i * 16, 1, (const uint32_t[][4]){{name, 0, 0, 0}});
+	write_symbols(w);
+}
+
+void fuzz_seed_files(fuzz_add *add, void *context)
+{
+	for (int i = 0; i < 3; i++) {
+		struct writer writer;
+		writer_start(&writer);
+		if (i < 2)
+			write_small(&writer);
+		else
+			write_recursive(&writer);
+		if (i == 1)
+			write_rest(&writer);
+		add(context, writer.file.data, writer.file.count);
+		writer_free(&writer);
+	}
+}
+
+struct member_adder {
+	fuzz_add *add;
+	void *context;
+};
+
+/* Takes a recording apart. */
+static void add_members(void *context, const void *data, size_t size)
+{
+	struct member_adder *adder = context;
+	struct bytes out = {0};
+	const uint8_t *at = data, *end = at + size;
+	while (at < end) {
+		uint32_t bytes = little32(at + 20), raw = little32(at + 24);
+		put_byte(&out, at[16]);
+		for (int i = 0; i < 4; i++)
+			put_byte(&out, at[28 + i]);
+		for (int i = 0; i < 4; i++)
+			put_byte(&out, (uint8_t)(raw >> 8 * i));
+		uint8_t *payload = malloc(raw + 1);
+		z_stream stream = {.next_in = (uint8_t *)at + FILE_HEADER,
+				   .avail_in = bytes - FILE_HEADER,
+				   .next_out = payload,
+				   .avail_out = raw + 1};
+		FUZZ_CHECK(inflateInit2(&stream, -15) == Z_OK);
+		FUZZ_CHECK(inflate(&stream, Z_FINISH) == Z_STREAM_END && stream.total_out == raw);
+		inflateEnd(&stream);
+		for (uint32_t i = 0; i < raw; i++)
+			put_byte(&out, payload[i]);
+		free(payload);
+		at += bytes;
+	}
+	adder->add(adder->context, out.data, out.count);
+	free(out.data);
+}
+
+void fuzz_seed_members(fuzz_add *add, void *context)
+{
+	struct member_adder adder = {add, context};
+	fuzz_seed_files(add_members, &adder);
+}
