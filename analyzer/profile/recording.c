@@ -226,7 +226,7 @@ void hs_recording_close(struct hs_recording *recording)
 
 static void reserve(uint8_t **buffer, size_t *capacity, size_t bytes)
 {
-	if (bytes <= *capacity)
+	if (*buffer && bytes <= *capacity)
 		return;
 	free(*buffer);
 	*capacity = bytes + bytes / 4 + 64;
