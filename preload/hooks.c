@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <linux/seccomp.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 
@@ -43,7 +44,22 @@ static inline void book_free(void *block, uint64_t caller)
 
 static inline bool early(void)
 {
-	return unlikely(!hs_real.free_aligned_sized) && !hs_real_begin();
+	return unlikely(!hs_real.free) && !hs_real_begin();
+}
+
+/* Whether the program's calls of a function come to us first: another one may stand in front, and has the right
+ * to its own blocks. */
+#define OWN(function, ...)                                                                                   \
+	extern __typeof__(function) own_##function                                                           \
+		__attribute__((alias(#function), visibility("hidden"), __VA_ARGS__))
+#define IS_FIRST(function) (function == own_##function)
+OWN(malloc, nothrow, leaf, malloc);
+OWN(realloc, nothrow, leaf);
+OWN(free, nothrow, leaf);
+
+bool hs_real_first(void)
+{
+	return IS_FIRST(malloc);
 }
 
 EXPORT void *malloc(size_t size)
@@ -82,28 +98,43 @@ EXPORT void free(void *block)
 EXPORT void cfree(void *block);
 EXPORT void cfree(void *block)
 {
+	if (!IS_FIRST(free)) {
+		free(block);
+		return;
+	}
 	if (!block || hs_arena_owns(block) || early())
 		return;
 	book_free(block, CALLER_PC);
 	hs_real.free(block);
 }
 
+/* Whoever is behind us takes any block by free. */
 EXPORT void free_sized(void *block, size_t size);
 EXPORT void free_sized(void *block, size_t size)
 {
+	(void)size;
+	if (!IS_FIRST(free)) {
+		free(block);
+		return;
+	}
 	if (!block || hs_arena_owns(block) || early())
 		return;
 	book_free(block, CALLER_PC);
-	hs_real.free_sized(block, size);
+	hs_real.free(block);
 }
 
 EXPORT void free_aligned_sized(void *block, size_t alignment, size_t size);
 EXPORT void free_aligned_sized(void *block, size_t alignment, size_t size)
 {
+	(void)alignment, (void)size;
+	if (!IS_FIRST(free)) {
+		free(block);
+		return;
+	}
 	if (!block || hs_arena_owns(block) || early())
 		return;
 	book_free(block, CALLER_PC);
-	hs_real.free_aligned_sized(block, alignment, size);
+	hs_real.free(block);
 }
 
 /* A block of the arena moves to the real heap. */
@@ -150,7 +181,7 @@ EXPORT void *realloc(void *old, size_t size)
 	return block;
 }
 
-/* Not by way of the real reallocarray, which may call realloc, that is us. */
+/* Not by way of the real reallocarray, which calls realloc, that is us or whoever stands in front of us. */
 EXPORT void *reallocarray(void *old, size_t count, size_t size)
 {
 	size_t bytes;
@@ -158,6 +189,8 @@ EXPORT void *reallocarray(void *old, size_t count, size_t size)
 		errno = ENOMEM;
 		return NULL;
 	}
+	if (!IS_FIRST(realloc))
+		return realloc(old, bytes);
 	void *block;
 	if (early() || !old || unlikely(hs_arena_owns(old))) {
 		block = early() ? hs_arena_allocate(16, bytes) : hs_real.malloc(bytes);

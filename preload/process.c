@@ -198,6 +198,7 @@ static void begin(enum hs_origin origin)
 	struct hs_region_header *header = hs_process.header;
 	header->clock = hs_process.clock_is_tsc ? HS_CLOCK_TSC : HS_CLOCK_MONOTONIC;
 	header->origin = origin;
+	header->flags = hs_real_first() ? 0 : HS_REGION_FLAG_NOT_FIRST;
 	header->pid = (uint32_t)arch_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
 	header->start_stamp = hs_stamp_now();
 	header->node_count = 1;

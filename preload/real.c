@@ -45,19 +45,6 @@ static void *next(const char *name)
 	return dlsym(RTLD_NEXT, name);
 }
 
-/* free_sized and friends may be missing behind us: then plain free serves. */
-static void free_sized_by_free(void *block, size_t bytes)
-{
-	(void)bytes;
-	hs_real.free(block);
-}
-
-static void free_aligned_sized_by_free(void *block, size_t alignment, size_t bytes)
-{
-	(void)alignment, (void)bytes;
-	hs_real.free(block);
-}
-
 /* Where memalign is missing, aligned_alloc does it, and the other way round. */
 static void *absent_aligned(size_t alignment, size_t bytes)
 {
@@ -73,27 +60,22 @@ bool hs_real_begin(void)
 	int expected = 0;
 	if (!atomic_compare_exchange_strong(&state, &expected, 1))
 		return expected == 2;
+	/* Only names that libc has. A look-up that fails makes a message, which libc cannot while the program is
+	 * still being relocated (IFUNC), and frees it, which sends a simple interposer in front of us round in
+	 * circles. */
 	hs_real.malloc = next("malloc");
-	hs_real.free = next("free");
 	hs_real.calloc = next("calloc");
 	hs_real.realloc = next("realloc");
-	hs_real.reallocarray = next("reallocarray");
 	hs_real.posix_memalign = next("posix_memalign");
 	hs_real.aligned_alloc = next("aligned_alloc");
 	hs_real.memalign = next("memalign");
 	hs_real.valloc = next("valloc");
 	hs_real.pvalloc = next("pvalloc");
-	hs_real.free_sized = next("free_sized");
-	hs_real.free_aligned_sized = next("free_aligned_sized");
-	dlerror(); /* a failed look-up of ours must not be what the program's dlerror() tells */
 	if (!hs_real.aligned_alloc)
 		hs_real.aligned_alloc = absent_aligned;
 	if (!hs_real.memalign)
 		hs_real.memalign = absent_aligned;
-	if (!hs_real.free_sized)
-		hs_real.free_sized = free_sized_by_free;
-	if (!hs_real.free_aligned_sized)
-		hs_real.free_aligned_sized = free_aligned_sized_by_free;
+	hs_real.free = next("free");
 	state = 2;
 	return true;
 }

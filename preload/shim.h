@@ -205,22 +205,22 @@ void hs_oracle_check(struct thread *thread);
 
 struct real_allocator {
 	void *(*malloc)(size_t);
-	void (*free)(void *);
+	void (*free)(void *); /* looked up last */
 	void *(*calloc)(size_t, size_t);
 	void *(*realloc)(void *, size_t);
-	void *(*reallocarray)(void *, size_t, size_t);
 	int (*posix_memalign)(void **, size_t, size_t);
 	void *(*aligned_alloc)(size_t, size_t);
 	void *(*memalign)(size_t, size_t);
 	void *(*valloc)(size_t);
 	void *(*pvalloc)(size_t);
-	void (*free_sized)(void *, size_t);
-	void (*free_aligned_sized)(void *, size_t, size_t);
 };
 extern struct real_allocator hs_real;
 
 /* Finds the next allocator; false while that look-up is under way (it may allocate): use the arena. */
 bool hs_real_begin(void);
+/* The program's calls come to us first. false: another allocator stands in front, preloaded before us or built into
+ * the program; the blocks are its own, and we see only what it passes on. */
+bool hs_real_first(void);
 void *hs_arena_allocate(size_t alignment, size_t bytes); /* zeroed; NULL if full */
 bool hs_arena_owns(const void *block);
 size_t hs_arena_bytes(const void *block);

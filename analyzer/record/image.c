@@ -399,6 +399,21 @@ static void read_rest(struct hs_image *image, bool begin)
 		begin_file(image);
 }
 
+/* The program's malloc is not ours: if it passed nothing on, there is nothing. */
+static void tell_of_other_malloc(struct hs_image *image)
+{
+	if (image->stopped || (image->begun && image->encoder.now.allocations))
+		return;
+	char text[512];
+	image->stopped = hs_copy_string("another malloc stands in front of the recorder's");
+	snprintf(text, sizeof text,
+		 "process %d ('%.200s') is not recorded: another malloc stands in front of the recorder's; "
+		 "let LD_PRELOAD name it behind libheapscope.so, or link it as a shared library",
+		 (int)image->pid, image->program ? image->program : "");
+	if (image->context->notice)
+		image->context->notice(text);
+}
+
 static void keep_health(struct hs_image *image)
 {
 	const struct hs_region_header *header = image->view.header;
@@ -413,6 +428,8 @@ static void keep_health(struct hs_image *image)
 	const char *why = stop_text(hs_peek(&header->stopped));
 	if (!image->stopped && why)
 		image->stopped = hs_copy_string(why);
+	if (image->ready && (hs_peek(&header->flags) & HS_REGION_FLAG_NOT_FIRST))
+		tell_of_other_malloc(image);
 }
 
 void hs_image_finish(struct hs_image *image, bool begin, enum hs_image_end end, int end_value)

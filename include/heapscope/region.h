@@ -57,6 +57,9 @@ enum hs_stop {
 	HS_STOP_TOO_MANY_NODES = 3,
 };
 
+/* hs_region_header.flags. NOT_FIRST: the program's malloc is another one, which perhaps passes nothing on. */
+enum { HS_REGION_FLAG_NOT_FIRST = 1 };
+
 /* A chunk's owner, one byte each in hs_region_header.chunk_state. */
 enum hs_chunk_state {
 	HS_CHUNK_FREE = 0,  /* the collector's promise: its header is all zero */
@@ -102,7 +105,7 @@ struct hs_region_header {
 	uint32_t waiters;
 	uint32_t drained;
 	uint32_t heartbeat;
-	uint32_t reserved1;
+	uint32_t flags; /* HS_REGION_FLAG_*, written by the shim before `ready` */
 
 	uint8_t reserved_page[4096 - 136];
 	uint8_t chunk_state[HS_MAX_CHUNKS]; /* enum hs_chunk_state, byte-sized atomics */

@@ -1,5 +1,5 @@
-/* For programs that check what they see themselves: whoever runs them expects the exit status that they have when nobody
- * watches, and 99 if something is different. No stdio here either. */
+/* For programs that check what they see themselves: whoever runs them expects the exit status that they have
+ * when nobody watches, and 99 if something is different. No stdio here either. */
 #ifndef CHECK_H
 #define CHECK_H
 

@@ -1,5 +1,5 @@
-/* Built as a program, and with -DLIBRARY as the library that it is linked to. The library's destructor runs after that of any
- * preloaded library: it frees what its constructor took, and keeps something new. */
+/* Built as a program, and with -DLIBRARY as the library that it is linked to. The library's destructor runs
+ * after that of any preloaded library: it frees what its constructor took, and keeps something new. */
 #include "check.h"
 
 #ifdef LIBRARY

@@ -1,4 +1,5 @@
-/* Ways to end. Usage: ends MODE. Whatever comes, `work` has kept 1000 blocks of 64 bytes, the last of them just before the end. */
+/* Ways to end. Usage: ends MODE. Whatever comes, `work` has kept 1000 blocks of 64 bytes, the last of them
+ * just before the end. */
 #define _GNU_SOURCE
 #include "check.h"
 
