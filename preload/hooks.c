@@ -47,8 +47,8 @@ static inline bool early(void)
 	return unlikely(!hs_real.free) && !hs_real_begin();
 }
 
-/* Whether the program's calls of a function come to us first: another one may stand in front, and has the right
- * to its own blocks. */
+/* Whether the program's calls of a function come to us first: another one may stand in front, and has the
+ * right to its own blocks. */
 #define OWN(function, ...)                                                                                   \
 	extern __typeof__(function) own_##function                                                           \
 		__attribute__((alias(#function), visibility("hidden"), __VA_ARGS__))

@@ -82,7 +82,7 @@ uint32_t hs_module_of(const struct dl_find_object *found)
 	uint64_t start = (uint64_t)found->dlfo_map_start;
 	uint32_t count = load_acquire(&known_count);
 	for (uint32_t i = 0; i < count && i < HS_MAX_MODULES; i++)
-		if (known[i].start == start && load_acquire(&known[i].live))
+		if (load_acquire(&known[i].live) && known[i].start == start)
 			return i;
 	/* Two threads may register one module under two ids: both describe it rightly. */
 	uint32_t id = __atomic_fetch_add(&known_count, 1, __ATOMIC_ACQ_REL);

@@ -7,8 +7,7 @@
 
 struct real_allocator hs_real;
 
-enum { ARENA_BYTES = 16384 };
-static _Alignas(64) char arena[ARENA_BYTES];
+_Alignas(64) char hs_arena[ARENA_BYTES];
 static _Atomic(size_t) arena_used;
 
 void *hs_arena_allocate(size_t alignment, size_t bytes)
@@ -24,13 +23,8 @@ void *hs_arena_allocate(size_t alignment, size_t bytes)
 		if (start + bytes > ARENA_BYTES)
 			return NULL;
 	} while (!atomic_compare_exchange_weak(&arena_used, &used, start + bytes));
-	memcpy(arena + start - sizeof(size_t), &bytes, sizeof bytes);
-	return arena + start;
-}
-
-bool hs_arena_owns(const void *block)
-{
-	return (uintptr_t)block - (uintptr_t)arena < ARENA_BYTES;
+	memcpy(hs_arena + start - sizeof(size_t), &bytes, sizeof bytes);
+	return hs_arena + start;
 }
 
 size_t hs_arena_bytes(const void *block)
@@ -60,9 +54,9 @@ bool hs_real_begin(void)
 	int expected = 0;
 	if (!atomic_compare_exchange_strong(&state, &expected, 1))
 		return expected == 2;
-	/* Only names that libc has. A look-up that fails makes a message, which libc cannot while the program is
-	 * still being relocated (IFUNC), and frees it, which sends a simple interposer in front of us round in
-	 * circles. */
+	/* Only names that libc has. A look-up that fails makes a message, which libc cannot while the program
+	 * is still being relocated (IFUNC), and frees it, which sends a simple interposer in front of us
+	 * round in circles. */
 	hs_real.malloc = next("malloc");
 	hs_real.calloc = next("calloc");
 	hs_real.realloc = next("realloc");

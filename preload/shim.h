@@ -113,7 +113,7 @@ struct frame {
 	const uint64_t *fp_slot; /* word that the step outwards took the next fp from; NULL: fp unchanged */
 	uint32_t node;
 	uint16_t module;
-	uint16_t step_again; /* the step read more than *(next sp - 8) and *fp_slot */
+	uint16_t step_again; /* the step read more than *(next sp - 8) and *fp_slot; then fp_slot is NULL */
 };
 
 /* The writer of one stream. Owned by one thread (or one signal handler) at a time. */
@@ -122,11 +122,9 @@ struct thread {
 	uint64_t *at;                  /* next word to write */
 	uint64_t *end;                 /* a record may begin before this */
 	uint64_t last_stamp;
-	/* The remembered stack: frames[0] outermost .. frames[known - 1] innermost. The rest of the array is
-	 * room for the walk under way. */
-	struct frame *frames;
-	int64_t known;
-	int64_t capacity;
+	/* The remembered stack: frames[0] outermost .. known[-1] innermost; frames[-1] is a sentinel with the
+	 * largest sp. From known to limit there is room for the walk under way. */
+	struct frame *frames, *known, *limit;
 	uint32_t generation;
 	uint32_t chunk_index;
 	uint32_t stream, sequence;
@@ -152,8 +150,6 @@ uint32_t hs_module_of(const struct dl_find_object *found);
 void hs_modules_check(void);
 void hs_modules_begin(void); /* in a fork child: tells the new region all modules, under the same ids */
 
-/* The node of a stack one frame longer. Never fails: without memory it is the parent. */
-uint32_t hs_trie_child(uint32_t parent, uint64_t place);
 void hs_trie_begin(void);
 
 /* ---- unwinding --------------------------------------------------------------------------------------- */
@@ -177,12 +173,14 @@ enum rule_kind {
 	((uint64_t)(kind) | (uint64_t)(module) << 3 | ((uint64_t)(cfa)&0xffffff) << 19 |                     \
 	 (uint64_t)((int64_t)(slot) / 8) << 43)
 
-unwind_rule hs_rule_of(uint64_t pc);
 void hs_rules_forget_module(uint32_t module);
 void hs_rules_begin(void);
 
 /* The most frames of a stack; callers further out are replaced by one HS_ADDRESS_CUT. */
 enum { HS_DEPTH_MOST = 16384 };
+
+/* Room for a remembered stack, with its sentinel; NULL without memory. */
+struct frame *hs_frames_new(int64_t capacity);
 
 /* The node of the stack that begins at a hook's caller. */
 uint32_t hs_walk(struct thread *thread, uint64_t pc, uint64_t sp, uint64_t fp);
@@ -218,11 +216,16 @@ extern struct real_allocator hs_real;
 
 /* Finds the next allocator; false while that look-up is under way (it may allocate): use the arena. */
 bool hs_real_begin(void);
-/* The program's calls come to us first. false: another allocator stands in front, preloaded before us or built into
- * the program; the blocks are its own, and we see only what it passes on. */
+/* The program's calls come to us first. false: another allocator stands in front, preloaded before us or
+ * built into the program; the blocks are its own, and we see only what it passes on. */
 bool hs_real_first(void);
 void *hs_arena_allocate(size_t alignment, size_t bytes); /* zeroed; NULL if full */
-bool hs_arena_owns(const void *block);
+enum { ARENA_BYTES = 16384 };
+extern char hs_arena[ARENA_BYTES];
+static inline bool hs_arena_owns(const void *block)
+{
+	return (uintptr_t)block - (uintptr_t)hs_arena < ARENA_BYTES;
+}
 size_t hs_arena_bytes(const void *block);
 
 #endif

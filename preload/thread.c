@@ -55,13 +55,13 @@ static struct thread *claim(void)
 		return NULL;
 	struct hs_region_header *header = hs_process.header;
 	if (!thread->frames) {
-		thread->frames = hs_pages(FRAMES_AT_FIRST * sizeof(struct frame), false);
-		thread->capacity = thread->frames ? FRAMES_AT_FIRST : 0;
+		thread->frames = hs_frames_new(FRAMES_AT_FIRST);
+		thread->limit = thread->frames ? thread->frames + FRAMES_AT_FIRST : NULL;
 	}
 	if (!thread_serial)
 		thread_serial = __atomic_add_fetch(&header->thread_count, 1, __ATOMIC_RELAXED);
 	thread->nested = NULL;
-	thread->known = 0;
+	thread->known = thread->frames;
 	thread->internal = false;
 	thread->serial = thread_serial;
 	thread->tid = (uint32_t)arch_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
@@ -81,8 +81,10 @@ static void give_back(struct thread *thread)
 	if (thread->nested)
 		give_back(thread->nested);
 	thread->nested = NULL;
-	if (thread->chunk)
+	if (thread->chunk) {
+		store_relaxed(&thread->chunk->last, 1);
 		store_release(&hs_process.header->chunk_state[thread->chunk_index], HS_CHUNK_FULL);
+	}
 	thread->chunk = NULL;
 	push_free(thread, thread);
 }

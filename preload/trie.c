@@ -4,45 +4,29 @@
  * The table is open-addressing and doubles by being replaced. An insert that races with the replacement may
  * be missing from the new table; then a second node for the same stack arises later. That is harmless:
  * readers compare frames, not nodes. */
-#include "shim.h"
-
-struct entry {
-	uint64_t place; /* 0: empty; claimed by compare-and-swap */
-	uint64_t value; /* parent << 32 | node; 0 while the claimer has not stored it yet */
-};
-
-struct table {
-	uint64_t mask;
-	uint64_t used;
-	struct entry entries[];
-};
+#include "trie.h"
 
 enum { ENTRIES_AT_FIRST = 1 << 13 };
-static _Atomic(struct table *) current;
+_Atomic(struct trie_table *) hs_trie;
 
 static uint64_t table_bytes(uint64_t entries)
 {
-	return sizeof(struct table) + entries * sizeof(struct entry);
+	return sizeof(struct trie_table) + entries * sizeof(struct trie_entry);
 }
 
-static struct table *new_table(uint64_t entries)
+static struct trie_table *new_table(uint64_t entries)
 {
-	struct table *table = hs_pages(table_bytes(entries), false);
+	struct trie_table *table = hs_pages(table_bytes(entries), false);
 	if (table)
-		table->mask = entries - 1;
+		*table = (struct trie_table){.mask = entries - 1,
+					     .shift = 64 - (unsigned)__builtin_ctzll(entries)};
 	return table;
-}
-
-static inline uint64_t slot_of(uint32_t parent, uint64_t place)
-{
-	uint64_t mixed = (place ^ (uint64_t)parent * 0x9e3779b97f4a7c15ULL) * 0xd6e8feb86659fd93ULL;
-	return mixed ^ mixed >> 32;
 }
 
 void hs_trie_begin(void)
 {
-	struct table *old = current;
-	current = new_table(ENTRIES_AT_FIRST);
+	struct trie_table *old = hs_trie;
+	hs_trie = new_table(ENTRIES_AT_FIRST);
 	/* in a fork child nobody else can be reading it */
 	if (old)
 		hs_pages_free(old, table_bytes(old->mask + 1));
@@ -50,9 +34,9 @@ void hs_trie_begin(void)
 
 /* A copy of twice the size becomes the current table. Threads that still read the old one keep it valid: it
  * is not unmapped. */
-static void grow(struct table *old)
+static void grow(struct trie_table *old)
 {
-	struct table *table = new_table((old->mask + 1) * 2);
+	struct trie_table *table = new_table((old->mask + 1) * 2);
 	if (!table)
 		return;
 	for (uint64_t i = 0; i <= old->mask; i++) {
@@ -60,13 +44,13 @@ static void grow(struct table *old)
 			 value = load_acquire(&old->entries[i].value);
 		if (!place || !value)
 			continue;
-		uint64_t slot = slot_of((uint32_t)(value >> 32), place) & table->mask;
+		uint64_t slot = trie_slot(table, (uint32_t)(value >> 32), place);
 		while (table->entries[slot].place)
 			slot = (slot + 1) & table->mask;
-		table->entries[slot] = (struct entry){place, value};
+		table->entries[slot] = (struct trie_entry){place, value};
 		table->used++;
 	}
-	if (!atomic_compare_exchange_strong(&current, &old, table))
+	if (!atomic_compare_exchange_strong(&hs_trie, &old, table))
 		hs_pages_free(table, table_bytes(table->mask + 1));
 }
 
@@ -90,7 +74,7 @@ static uint32_t give_up(uint32_t parent)
 	return parent;
 }
 
-static uint32_t insert(struct table *table, uint64_t slot, uint32_t parent, uint64_t place)
+static uint32_t insert(struct trie_table *table, uint64_t slot, uint32_t parent, uint64_t place)
 {
 	uint32_t node = new_node(parent, place);
 	if (!node)
@@ -111,12 +95,12 @@ static uint32_t insert(struct table *table, uint64_t slot, uint32_t parent, uint
 	return node;
 }
 
-uint32_t hs_trie_child(uint32_t parent, uint64_t place)
+uint32_t hs_trie_find(uint32_t parent, uint64_t place)
 {
-	struct table *table = atomic_load_explicit(&current, memory_order_acquire);
+	struct trie_table *table = atomic_load_explicit(&hs_trie, memory_order_acquire);
 	if (unlikely(!table))
 		return give_up(parent);
-	for (uint64_t slot = slot_of(parent, place) & table->mask;; slot = (slot + 1) & table->mask) {
+	for (uint64_t slot = trie_slot(table, parent, place);; slot = (slot + 1) & table->mask) {
 		uint64_t found = load_acquire(&table->entries[slot].place);
 		if (found == place) {
 			uint64_t value = load_acquire(&table->entries[slot].value);

@@ -217,7 +217,9 @@ static bool more_words(struct hs_drain *drain, struct hs_stream *stream)
 			stream->first_chunk = chunk->next;
 			stream->open = false;
 			stream->gap = false;
-			stream->handed_over = stream->first_chunk == NO_CHUNK && !drain->finish;
+			/* The thread's next chunk may be there, but not seen yet. */
+			stream->handed_over = stream->first_chunk == NO_CHUNK && !drain->finish &&
+					      !hs_peek(&header->last);
 			release(drain, index, header);
 			continue;
 		} else {

@@ -166,7 +166,8 @@ struct hs_chunk_header {
 	uint32_t thread;    /* serial of the thread in this process, from 1 */
 	uint32_t tid;       /* as the target sees it */
 	uint64_t base_stamp; /* deltas start here */
-	uint8_t reserved[32];
+	uint32_t last;       /* 1 when it is handed over as the last one of its stream */
+	uint8_t reserved[28];
 };
 _Static_assert(sizeof(struct hs_chunk_header) == 64, "chunk header is one cache line");
 enum { HS_CHUNK_PAYLOAD_BYTES = HS_CHUNK_BYTES - 64 };

@@ -8,19 +8,18 @@
 #include <stdint.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
-#include <x86intrin.h>
 
 static inline uint64_t arch_stamp(void)
 {
-	return __rdtsc();
+	return __builtin_ia32_rdtsc();
 }
 
 /* No earlier load is still under way when the stamp is taken: whoever saw another thread's block has a later
  * stamp than that thread took before handing it on. */
 static inline uint64_t arch_stamp_fenced(void)
 {
-	_mm_lfence();
-	return __rdtsc();
+	__asm__ volatile("lfence" ::: "memory");
+	return __builtin_ia32_rdtsc();
 }
 
 static inline bool arch_stamp_is_invariant(void)

@@ -12,10 +12,10 @@ static void report(struct thread *thread, const struct frame_state *theirs, size
 {
 	if (atomic_fetch_add(&differences, 1) >= 5)
 		return;
-	dprintf(2, "oracle: difference at frame %ld of %ld (libunwind: %zu)\n", (long)at, (long)thread->known,
-		count + 1);
-	for (int64_t i = 0; i < thread->known || i <= (int64_t)count; i++) {
-		const struct frame *ours = i < thread->known ? &thread->frames[thread->known - 1 - i] : NULL;
+	dprintf(2, "oracle: difference at frame %ld of %ld (libunwind: %zu)\n", (long)at,
+		(long)(thread->known - thread->frames), count + 1);
+	for (int64_t i = 0; i < thread->known - thread->frames || i <= (int64_t)count; i++) {
+		const struct frame *ours = i < thread->known - thread->frames ? &thread->known[-1 - i] : NULL;
 		dprintf(2, "oracle: %3ld ours %#lx sp %#lx module %d  libunwind %#lx sp %#lx\n", (long)i,
 			ours ? ours->pc : 0, ours ? ours->sp : 0, ours ? ours->module : -1,
 			i > 0 && i <= (int64_t)count ? theirs[i - 1].pc : 0,
@@ -31,16 +31,17 @@ void hs_oracle_check(struct thread *thread)
 	static __thread struct frame_state *theirs __attribute__((tls_model("initial-exec")));
 	if (!theirs)
 		theirs = hs_pages(MOST * sizeof *theirs, false);
-	if (!theirs || !thread->known)
+	int64_t known = thread->known - thread->frames;
+	if (!theirs || !known)
 		return;
-	const struct frame *inner = &thread->frames[thread->known - 1];
+	const struct frame *inner = &thread->known[-1];
 	struct frame_state from = {inner->pc, inner->sp, inner->fp};
 	size_t count = hs_libunwind_frames(thread, &from, theirs, MOST);
 	atomic_fetch_add(&captures, 1);
-	atomic_fetch_add(&frames_compared, thread->known);
-	for (int64_t i = 1; i < thread->known || i <= (int64_t)count; i++) {
-		const struct frame *ours = &thread->frames[thread->known - 1 - i];
-		if (i >= thread->known || i > (int64_t)count || ours->pc != theirs[i - 1].pc ||
+	atomic_fetch_add(&frames_compared, known);
+	for (int64_t i = 1; i < known || i <= (int64_t)count; i++) {
+		const struct frame *ours = &thread->known[-1 - i];
+		if (i >= known || i > (int64_t)count || ours->pc != theirs[i - 1].pc ||
 		    ours->sp != theirs[i - 1].sp) {
 			thread->internal = true; /* printing allocates */
 			report(thread, theirs, count, i);

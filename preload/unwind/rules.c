@@ -1,39 +1,24 @@
 /* Rules: what to do at a return address, compiled once from .eh_frame into 64 bits and kept in one table for
  * all threads. The table is a cache: an entry that a race loses is compiled again. */
-#include "../shim.h"
+#include "rules.h"
+
 #include "cfi.h"
 
 #include <dlfcn.h>
 
-struct entry {
-	uint64_t pc; /* 0 empty, 1 forgotten; stored after the rule, with release */
-	unwind_rule rule;
-};
-
-struct table {
-	uint64_t mask;
-	uint64_t used;
-	struct entry entries[];
-};
-
 enum { ENTRIES_AT_FIRST = 1 << 12, FORGOTTEN = 1 };
-static _Atomic(struct table *) current;
+_Atomic(struct rule_table *) hs_rules;
 
 static uint64_t table_bytes(uint64_t entries)
 {
-	return sizeof(struct table) + entries * sizeof(struct entry);
-}
-
-static inline uint64_t slot_of(uint64_t pc)
-{
-	return pc * 0x9e3779b97f4a7c15ULL >> 32;
+	return sizeof(struct rule_table) + entries * sizeof(struct rule_entry);
 }
 
 /* A slot is reserved (as forgotten) before its rule is written, and gets its pc last: no reader sees a mixed
  * pair. */
-static void put(struct table *table, uint64_t pc, unwind_rule value)
+static void put(struct rule_table *table, uint64_t pc, unwind_rule value)
 {
-	for (uint64_t slot = slot_of(pc) & table->mask;; slot = (slot + 1) & table->mask) {
+	for (uint64_t slot = rule_slot(pc) & table->mask;; slot = (slot + 1) & table->mask) {
 		uint64_t empty = 0;
 		if (load_relaxed(&table->entries[slot].pc) == pc)
 			return;
@@ -46,10 +31,10 @@ static void put(struct table *table, uint64_t pc, unwind_rule value)
 	}
 }
 
-static struct table *new_table(const struct table *old)
+static struct rule_table *new_table(const struct rule_table *old)
 {
 	uint64_t entries = old ? (old->mask + 1) * 2 : ENTRIES_AT_FIRST;
-	struct table *table = hs_pages(table_bytes(entries), false);
+	struct rule_table *table = hs_pages(table_bytes(entries), false);
 	if (!table)
 		return NULL;
 	table->mask = entries - 1;
@@ -63,29 +48,46 @@ static struct table *new_table(const struct table *old)
 	return table;
 }
 
+/* Threads that copy the table just now (in a fork child perhaps one that the child does not have: it only costs). */
+static _Atomic(uint32_t) copying;
+
 static void insert(uint64_t pc, unwind_rule value)
 {
-	struct table *table = current;
+	struct rule_table *table = hs_rules;
 	if (!table || load_relaxed(&table->used) > table->mask / 2) {
-		struct table *larger = new_table(table);
-		if (larger && !atomic_compare_exchange_strong(&current, &table, larger))
+		copying++;
+		table = hs_rules;
+		struct rule_table *larger = new_table(table);
+		if (larger && !atomic_compare_exchange_strong(&hs_rules, &table, larger))
 			hs_pages_free(larger, table_bytes(larger->mask + 1));
 		else if (larger)
 			table = larger; /* the old one stays mapped: others may be reading it */
+		copying--;
 	}
 	if (!table || __atomic_add_fetch(&table->used, 1, __ATOMIC_RELAXED) > table->mask / 8 * 7)
 		return;
 	put(table, pc, value);
 }
 
-void hs_rules_forget_module(uint32_t module)
+static void forget_module_in(struct rule_table *table, uint32_t module)
 {
-	struct table *table = current;
 	for (uint64_t i = 0; table && i <= table->mask; i++) {
 		uint64_t pc = load_acquire(&table->entries[i].pc);
 		if (pc > FORGOTTEN && RULE_MODULE(table->entries[i].rule) == module)
 			store_release(&table->entries[i].pc, FORGOTTEN);
 	}
+}
+
+/* A copy under way may hold what is forgotten here. Then the table goes: the copy cannot take its place any more. */
+void hs_rules_forget_module(uint32_t module)
+{
+	struct rule_table *table, *seen;
+	do {
+		table = seen = hs_rules;
+		forget_module_in(table, module);
+		if (copying && atomic_compare_exchange_strong(&hs_rules, &seen, NULL))
+			return;
+	} while (table != hs_rules);
 }
 
 static bool fits(int64_t value, unsigned bits)
@@ -135,11 +137,11 @@ static unwind_rule compile(uint64_t pc)
 	return RULE_MAKE(entry ? RULE_END : RULE_NONE, module, 0, 0);
 }
 
-unwind_rule hs_rule_of(uint64_t pc)
+unwind_rule hs_rule_find(uint64_t pc)
 {
-	struct table *table = atomic_load_explicit(&current, memory_order_acquire);
+	struct rule_table *table = atomic_load_explicit(&hs_rules, memory_order_acquire);
 	if (likely(table))
-		for (uint64_t slot = slot_of(pc) & table->mask;; slot = (slot + 1) & table->mask) {
+		for (uint64_t slot = rule_slot(pc) & table->mask;; slot = (slot + 1) & table->mask) {
 			uint64_t found = load_acquire(&table->entries[slot].pc);
 			if (likely(found == pc))
 				return table->entries[slot].rule;

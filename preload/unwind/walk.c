@@ -7,6 +7,9 @@
  */
 #include "../shim.h"
 
+#include "../trie.h"
+#include "rules.h"
+
 #include <string.h>
 
 static inline uint64_t word_at(uint64_t address)
@@ -14,17 +17,32 @@ static inline uint64_t word_at(uint64_t address)
 	return *(const uint64_t *)address;
 }
 
-/* The outermost remembered frame, starting from `at`, up to which all holds; -1: all of them, to the end. */
-static inline int64_t verify(const struct frame *frames, int64_t at)
+struct frame *hs_frames_new(int64_t capacity)
 {
-	for (; at > 0; at--) {
-		const struct frame *frame = &frames[at], *outer = &frames[at - 1];
-		if (frame->step_again || word_at(outer->sp - 8) != outer->pc)
-			return at;
-		if (frame->fp_slot && *frame->fp_slot != outer->fp)
-			return at;
+	struct frame *pages = hs_pages((size_t)(capacity + 1) * sizeof *pages, false);
+	if (!pages)
+		return NULL;
+	pages->sp = UINT64_MAX;
+	return pages + 1;
+}
+
+/* The outermost remembered frame, starting from `frame`, up to which all holds; NULL: all of them, to the
+ * end. */
+static inline struct frame *verify(struct frame *frame, const struct frame *outermost)
+{
+	for (; frame > outermost; frame--) {
+		const struct frame *outer = frame - 1;
+		const uint64_t *slot = frame->fp_slot;
+		if (!slot) {
+			if (unlikely(frame->step_again))
+				return frame;
+		} else if (unlikely(*slot != outer->fp)) {
+			return frame;
+		}
+		if (unlikely(word_at(outer->sp - 8) != outer->pc))
+			return frame;
 	}
-	return frames[0].step_again ? 0 : -1;
+	return frame->step_again ? frame : NULL;
 }
 
 enum outcome {
@@ -48,35 +66,47 @@ static enum outcome step_without_rule(struct frame *frame, struct frame_state *s
 	return frame->module == HS_MODULE_NONE || hs_process.unwinder == UNWINDER_FP ? BROKEN : DELEGATE;
 }
 
-/* One step outwards from state, which becomes the caller's. Notes in the frame what the step depended on. */
-static inline enum outcome step(struct frame *frame, struct frame_state *state)
+/* The rare kinds of step. frame->module is set; fp_slot is NULL, step_again 0. */
+static __attribute__((noinline)) enum outcome step_rarely(unwind_rule rule, struct frame *frame,
+							  struct frame_state *state)
 {
-	unwind_rule rule = hs_rule_of(state->pc);
-	uint64_t cfa;
-	frame->fp_slot = NULL;
-	frame->module = RULE_MODULE(rule);
-	frame->step_again = 0;
 	switch (RULE_KIND(rule)) {
-	case RULE_SP:
-		cfa = state->sp + (uint64_t)RULE_CFA(rule);
-		break;
-	case RULE_FP:
-		cfa = state->fp + (uint64_t)RULE_CFA(rule);
-		break;
 	case RULE_FP_DEREF:
-		cfa = word_at(state->fp + (uint64_t)RULE_CFA(rule));
 		frame->step_again = 1;
+		state->sp = word_at(state->fp + (uint64_t)RULE_CFA(rule));
 		state->fp = word_at(state->fp);
-		break;
-	case RULE_END:
-		return ENDED;
+		state->pc = word_at(state->sp - 8);
+		return state->pc ? STEPPED : ENDED;
 	case RULE_SIGNAL:
 		frame->step_again = 1;
 		arch_signal_frame(state->sp, &state->pc, &state->sp, &state->fp);
 		state->pc++; /* the interrupted instruction itself; look-ups are made at pc - 1 */
 		return STEPPED;
+	case RULE_END:
+		return ENDED;
 	default:
 		return step_without_rule(frame, state);
+	}
+}
+
+/* One step outwards from state, which becomes the caller's. Notes in the frame what the step depended on. */
+static inline enum outcome step(struct frame *frame, struct frame_state *state)
+{
+	unwind_rule rule = hs_rule_of(state->pc);
+	uint64_t cfa = (uint64_t)RULE_CFA(rule);
+	frame->fp_slot = NULL;
+	frame->module = RULE_MODULE(rule);
+	frame->step_again = 0;
+	if (likely(RULE_KIND(rule) == RULE_SP)) {
+		cfa += state->sp;
+	} else if (likely(RULE_KIND(rule) == RULE_FP)) {
+		cfa += state->fp;
+	} else {
+		/* a copy: the state itself stays in registers */
+		struct frame_state copy = *state;
+		enum outcome outcome = step_rarely(rule, frame, &copy);
+		*state = copy;
+		return outcome;
 	}
 	if (RULE_SLOT(rule) != 0) {
 		frame->fp_slot = (const uint64_t *)(cfa + (uint64_t)RULE_SLOT(rule));
@@ -84,40 +114,33 @@ static inline enum outcome step(struct frame *frame, struct frame_state *state)
 	}
 	state->pc = word_at(cfa - 8);
 	state->sp = cfa;
-	return state->pc ? STEPPED : ENDED;
+	return likely(state->pc) ? STEPPED : ENDED;
 }
 
 /* A larger array: what is known stays at the bottom, what the walk has pushed (from `pushed` on) at the top.
  */
-static bool grow(struct thread *thread, struct frame **pushed)
+static __attribute__((noinline)) bool grow(struct thread *thread, struct frame **pushed)
 {
-	int64_t capacity = thread->capacity * 4, count = thread->frames + thread->capacity - *pushed;
-	if (capacity > 4 * (int64_t)HS_DEPTH_MOST)
-		return false;
-	struct frame *frames = hs_pages((size_t)capacity * sizeof *frames, false);
+	int64_t old_capacity = thread->limit - thread->frames, capacity = old_capacity * 4;
+	int64_t known = thread->known - thread->frames, count = thread->limit - *pushed;
+	struct frame *frames = capacity > 4 * (int64_t)HS_DEPTH_MOST ? NULL : hs_frames_new(capacity);
 	if (!frames)
 		return false;
-	memcpy(frames, thread->frames, (size_t)thread->known * sizeof *frames);
+	memcpy(frames, thread->frames, (size_t)known * sizeof *frames);
 	memcpy(frames + capacity - count, *pushed, (size_t)count * sizeof *frames);
-	hs_pages_free(thread->frames, (size_t)thread->capacity * sizeof *frames);
+	hs_pages_free(thread->frames - 1, (size_t)(old_capacity + 1) * sizeof *frames);
 	thread->frames = frames;
-	thread->capacity = capacity;
-	*pushed = frames + capacity - count;
+	thread->known = frames + known;
+	thread->limit = frames + capacity;
+	*pushed = thread->limit - count;
 	return true;
 }
 
-/* Room for one more pushed frame above the known ones. */
+/* Room for one more pushed frame above the known ones, and within the depth limit. */
 static inline bool room(struct thread *thread, struct frame **pushed)
 {
-	return likely(*pushed > thread->frames + thread->known) || grow(thread, pushed);
-}
-
-static inline void push(struct frame **pushed, const struct frame_state *state)
-{
-	struct frame *frame = --*pushed;
-	frame->pc = state->pc;
-	frame->sp = state->sp;
-	frame->fp = state->fp;
+	return likely((char *)thread->limit - (char *)*pushed < HS_DEPTH_MOST * (int64_t)sizeof **pushed) &&
+	       (likely(*pushed > thread->known) || grow(thread, pushed));
 }
 
 /* libunwind finishes the stack. Its frames depend on more than we note, so each is stepped again next time.
@@ -132,13 +155,13 @@ static bool delegate(struct thread *thread, struct frame **pushed)
 	for (;;) {
 		size_t count = hs_libunwind_frames(thread, &last, outer, MOST);
 		for (size_t i = 0; i < count; i++) {
-			if (!room(thread, pushed) ||
-			    thread->frames + thread->capacity - *pushed >= HS_DEPTH_MOST)
+			if (!room(thread, pushed))
 				return any;
-			push(pushed, &outer[i]);
-			(*pushed)->fp_slot = NULL;
-			(*pushed)->module = RULE_MODULE(hs_rule_of(outer[i].pc));
-			(*pushed)->step_again = 1;
+			*--*pushed = (struct frame){.pc = outer[i].pc,
+						    .sp = outer[i].sp,
+						    .fp = outer[i].fp,
+						    .module = RULE_MODULE(hs_rule_of(outer[i].pc)),
+						    .step_again = 1};
 			any = true;
 		}
 		if (count < MOST)
@@ -150,16 +173,17 @@ static bool delegate(struct thread *thread, struct frame **pushed)
 	return any;
 }
 
-/* Names the pushed frames, outermost first, and makes them part of the remembered stack. */
-static uint32_t intern(struct thread *thread, int64_t kept, const struct frame *pushed, uint32_t root)
+/* Names the pushed frames, outermost first, and makes them part of the remembered stack, outside of which
+ * `kept_end` lies. */
+static inline uint32_t intern(struct thread *thread, struct frame *kept_end, const struct frame *pushed,
+			      uint32_t node)
 {
-	struct frame *frames = thread->frames;
-	int64_t count = frames + thread->capacity - pushed;
-	memmove(frames + kept, pushed, (size_t)count * sizeof *frames);
-	uint32_t node = kept ? frames[kept - 1].node : root;
-	for (int64_t i = kept; i < kept + count; i++)
-		frames[i].node = node = hs_trie_child(node, HS_PLACE(frames[i].module, frames[i].pc));
-	thread->known = kept + count;
+	struct frame *to = kept_end;
+	for (const struct frame *end = thread->limit; pushed < end; pushed++, to++) {
+		*to = *pushed;
+		to->node = node = hs_trie_child(node, HS_PLACE(to->module, to->pc));
+	}
+	thread->known = to;
 	return node;
 }
 
@@ -171,17 +195,36 @@ static uint32_t mark(uint64_t *counter, uint64_t address)
 
 /* The stack is deeper than the limit: only the innermost frames count. Which frames are cut depends on the
  * depth, so nothing is remembered. */
-static uint32_t cut(struct thread *thread, int64_t kept, const struct frame *pushed)
+static __attribute__((noinline)) uint32_t cut(struct thread *thread, struct frame *kept_end,
+					      const struct frame *pushed)
 {
 	struct frame *frames = thread->frames;
-	int64_t count = frames + thread->capacity - pushed;
-	memmove(frames + kept, pushed, (size_t)count * sizeof *frames);
+	int64_t count = thread->limit - pushed, depth = kept_end - frames + count;
+	memmove(kept_end, pushed, (size_t)count * sizeof *frames);
 	uint32_t node = mark(&hs_process.header->truncated_stacks, HS_ADDRESS_CUT);
-	int64_t first = kept + count > HS_DEPTH_MOST ? kept + count - HS_DEPTH_MOST : 0;
-	for (int64_t i = first; i < kept + count; i++)
+	for (int64_t i = depth > HS_DEPTH_MOST ? depth - HS_DEPTH_MOST : 0; i < depth; i++)
 		node = hs_trie_child(node, HS_PLACE(frames[i].module, frames[i].pc));
-	thread->known = 0;
+	thread->known = frames;
 	return node;
+}
+
+/* The walk stopped where nothing goes on: libunwind's frames, or the mark of a broken stack as root. */
+static __attribute__((noinline)) uint32_t finish_broken(struct thread *thread, struct frame **pushed,
+							enum outcome outcome)
+{
+	if (outcome == DELEGATE && delegate(thread, pushed))
+		return 0;
+	return mark(&hs_process.header->broken_stacks, HS_ADDRESS_BROKEN);
+}
+
+/* The frames from `candidate` out to `holds` are right and go on top of what is pushed; what lies between
+ * them and thread->known is not needed any more. Mostly few: no call of memmove. */
+static inline struct frame *push_held(struct frame *pushed, const struct frame *candidate,
+				      const struct frame *holds)
+{
+	for (; candidate >= holds; candidate--)
+		*--pushed = *candidate;
+	return pushed;
 }
 
 uint32_t hs_walk(struct thread *thread, uint64_t pc, uint64_t sp, uint64_t fp)
@@ -189,47 +232,48 @@ uint32_t hs_walk(struct thread *thread, uint64_t pc, uint64_t sp, uint64_t fp)
 	uint32_t generation = load_acquire(&hs_process.generation);
 	if (unlikely(thread->generation != generation)) {
 		thread->generation = generation;
-		thread->known = 0;
+		thread->known = thread->frames;
 	}
 	struct frame_state state = {pc, sp, fp};
-	struct frame *pushed = thread->frames + thread->capacity;
-	int64_t candidate = thread->known - 1, kept = 0;
-	uint32_t root = 0;
+	struct frame *pushed = thread->limit, *candidate = thread->known - 1, *kept_end = NULL;
 	enum outcome outcome = STEPPED;
 	while (outcome == STEPPED) {
-		struct frame *frames = thread->frames;
-		while (candidate >= 0 && frames[candidate].sp < state.sp)
+		while (candidate->sp < state.sp)
 			candidate--;
-		if (candidate >= 0 && frames[candidate].sp == state.sp && frames[candidate].pc == state.pc &&
-		    frames[candidate].fp == state.fp) {
-			int64_t holds = verify(frames, candidate);
-			if (likely(holds < 0)) {
-				kept = candidate + 1;
+		if (candidate->pc == state.pc && candidate->sp == state.sp && candidate->fp == state.fp) {
+			struct frame *holds = verify(candidate, thread->frames);
+			if (likely(!holds)) {
+				kept_end = candidate + 1;
 				break;
 			}
-			/* Frames candidate .. holds are right; the last of them has to be stepped again. They
-			 * move up, which may reach over what lies between candidate and known: none of that
-			 * is needed any more. */
-			int64_t moved = candidate - holds + 1;
-			memmove(pushed - moved, frames + holds, (size_t)moved * sizeof *frames);
-			pushed -= moved;
+			/* the last one that holds has to be stepped again */
+			thread->known = holds;
+			pushed = push_held(pushed, candidate, holds);
+			candidate = holds - 1;
 			state = (struct frame_state){pushed->pc, pushed->sp, pushed->fp};
-			thread->known = candidate = holds;
-			candidate--;
 		} else {
-			if (unlikely(!room(thread, &pushed) ||
-				     thread->frames + thread->capacity - pushed >= HS_DEPTH_MOST)) {
-				return cut(thread, 0, pushed);
-			}
-			push(&pushed, &state);
+			if (unlikely(!room(thread, &pushed)))
+				return cut(thread, thread->frames, pushed);
+			/* growing has moved what is known */
+			if (unlikely(candidate < thread->frames - 1 || candidate >= thread->known))
+				candidate = thread->known - 1;
+			pushed--;
+			pushed->pc = state.pc;
+			pushed->sp = state.sp;
+			pushed->fp = state.fp;
 		}
 		outcome = step(pushed, &state);
 	}
-	if (unlikely(outcome >= BROKEN) && (outcome == BROKEN || !delegate(thread, &pushed)))
-		root = mark(&hs_process.header->broken_stacks, HS_ADDRESS_BROKEN);
-	if (unlikely(kept + (thread->frames + thread->capacity - pushed) > HS_DEPTH_MOST))
-		return cut(thread, kept, pushed);
-	uint32_t node = intern(thread, kept, pushed, root);
+	uint32_t root = kept_end ? kept_end[-1].node : 0;
+	if (unlikely(outcome >= BROKEN))
+		root = finish_broken(thread, &pushed, outcome);
+	if (!kept_end)
+		kept_end = thread->frames;
+	int64_t bytes =
+		((char *)kept_end - (char *)thread->frames) + ((char *)thread->limit - (char *)pushed);
+	if (unlikely(bytes > HS_DEPTH_MOST * (int64_t)sizeof *pushed))
+		return cut(thread, kept_end, pushed);
+	uint32_t node = intern(thread, kept_end, pushed, root);
 #ifdef HS_ORACLE
 	hs_oracle_check(thread);
 #endif
