@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char help[] =
@@ -54,8 +55,12 @@ static void tell_result(const struct hs_record_result *result)
 	if (count > 1)
 		hs_text_addf(&text, " (and %s more, of children and of programs that they became)",
 			     hs_count(count - 1).text);
-	hs_text_add(&text, "; next: heapscope print ");
-	hs_text_shell_word(&text, result->files[0]);
+	struct stat status;
+	/* what went into a pipe or a device cannot be printed from there */
+	if (stat(result->files[0], &status) == 0 && S_ISREG(status.st_mode)) {
+		hs_text_add(&text, "; next: heapscope print ");
+		hs_text_shell_word(&text, result->files[0]);
+	}
 	hs_notice(text.bytes);
 	hs_text_free(&text);
 }

@@ -338,3 +338,9 @@ def test_run_library_missing(run_heapscope, tmp_path):
     assert done.returncode == 125
     assert 'cannot read the library "/nonexistent.so" that HEAPSCOPE_LIBRARY names' in done.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_run_into_a_device_does_not_suggest_printing_it(run_heapscope):
+    done = run_heapscope("run", "-o", "/dev/null", "--", "true")
+    assert done.returncode == 0
+    assert done.stderr == "heapscope: wrote /dev/null\n"
