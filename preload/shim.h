@@ -132,7 +132,7 @@ struct thread {
 	bool internal; /* our own code allocates (dlopen of libunwind): pass through */
 	struct thread *next_free;
 	struct thread *nested; /* for signal handlers that interrupt an event of this one */
-};
+} __attribute__((aligned(64)));
 
 extern __thread struct thread *hs_thread __attribute__((tls_model("initial-exec")));
 

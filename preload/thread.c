@@ -10,29 +10,41 @@ enum { FRAMES_AT_FIRST = 1024, STATES_A_PAGE = HS_PAGE_BYTES / sizeof(struct thr
 __thread struct thread *hs_thread;
 static __thread uint32_t thread_serial;
 
-static _Atomic(struct thread *) free_states;
+/* The head of a list: address << 17 | number of changes. Addresses are multiples of 64 below 2^47, and a pop
+ * that slept through 2^23 changes has bad luck indeed. States are never unmapped, so that one that another has
+ * taken may still be read. */
+static _Atomic(uint64_t) free_states;
+enum { TAG_BITS = 23 };
 static pthread_key_t exit_key;
 static bool exit_key_made;
 
-static void push_free(struct thread *first, struct thread *last)
+static struct thread *state_of(uint64_t head)
 {
-	struct thread *head = free_states;
-	do
-		last->next_free = head;
-	while (!atomic_compare_exchange_weak(&free_states, &head, first));
+	return (struct thread *)(head >> TAG_BITS << 6);
 }
 
-/* Takes the whole list and puts back all but one: a plain pop would suffer from ABA. */
+static uint64_t head_of(const struct thread *first, uint64_t before)
+{
+	return (uint64_t)first >> 6 << TAG_BITS | ((before + 1) & ((1u << TAG_BITS) - 1));
+}
+
+static void push_free(struct thread *first, struct thread *last)
+{
+	uint64_t head = free_states;
+	do
+		last->next_free = state_of(head);
+	while (!atomic_compare_exchange_weak(&free_states, &head, head_of(first, head)));
+}
+
 static struct thread *pop_free(void)
 {
-	struct thread *list = atomic_exchange(&free_states, NULL);
-	if (list && list->next_free) {
-		struct thread *last = list->next_free;
-		while (last->next_free)
-			last = last->next_free;
-		push_free(list->next_free, last);
-	}
-	return list;
+	uint64_t head = free_states;
+	struct thread *first;
+	do
+		first = state_of(head);
+	while (first &&
+	       !atomic_compare_exchange_weak(&free_states, &head, head_of(first->next_free, head)));
+	return first;
 }
 
 static struct thread *new_states(void)
@@ -147,7 +159,7 @@ struct thread *hs_thread_enter_slowly(void)
 
 void hs_threads_begin(void)
 {
-	free_states = NULL; /* a fork child's copies are wiped and belong to nobody */
+	free_states = 0; /* a fork child's copies are wiped and belong to nobody */
 	if (!exit_key_made)
 		exit_key_made = pthread_key_create(&exit_key, thread_ends) == 0;
 }

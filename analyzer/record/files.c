@@ -130,6 +130,16 @@ struct hs_module_file *hs_files_open(struct hs_files *files, pid_t pid, const ch
 	return file;
 }
 
+struct hs_module_file *hs_files_share(struct hs_files *files, struct hs_module_file *file)
+{
+	if (!file)
+		return NULL;
+	pthread_mutex_lock(&files->lock);
+	file->references++;
+	pthread_mutex_unlock(&files->lock);
+	return file;
+}
+
 /* Takes the unused file that was not wanted for the longest time out of the list, if there are too many. */
 static struct hs_module_file *take_surplus(struct hs_files *files)
 {

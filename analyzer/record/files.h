@@ -28,6 +28,8 @@ void hs_files_free(struct hs_files *files);
  * relative path refers to once the process is gone; may be NULL. Returns NULL if it cannot be had. Never
  * blocks on what is not a regular file. */
 struct hs_module_file *hs_files_open(struct hs_files *files, pid_t pid, const char *path, const char *cwd);
+/* One more user of the file (or NULL), who will release it too. */
+struct hs_module_file *hs_files_share(struct hs_files *files, struct hs_module_file *file);
 /* From the naming thread only (it closes symbolizers). */
 void hs_files_release(struct hs_files *files, struct hs_module_file *file);
 

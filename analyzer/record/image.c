@@ -126,8 +126,8 @@ static struct hs_image_module *see_module(struct hs_image *image, uint32_t id)
 		return module;
 	bool main_program = (flags & HS_MODULE_FLAG_MAIN) || !module->path;
 	if (main_program) {
-		module->file = image->program_file;
-		image->program_file = NULL;
+		/* A module may be registered twice, by a handler that interrupts the first time. */
+		module->file = hs_files_share(image->context->files, image->program_file);
 	} else {
 		module->file = hs_files_open(image->context->files, image->pid, module->path, image->cwd);
 	}

@@ -18,11 +18,12 @@ def build(folder, source, *flags, compiler="gcc", name=None):
     return program
 
 
-def facts(document, function):
-    """(calls, bytes, blocks live at exit, their bytes) of all stacks with `function` in them."""
+def facts(document, function, without=None):
+    """(calls, bytes, blocks live at exit, their bytes) of all stacks with `function` in them, and not `without`."""
     sums = [0, 0, 0, 0]
     for site in document["sites"]:
-        if any((frame["function"] or "").split("(", 1)[0] == function for frame in site["frames"]):
+        names = {(frame["function"] or "").split("(", 1)[0] for frame in site["frames"]}
+        if function in names and without not in names:
             for i, name in enumerate(("allocations", "allocated_bytes", "live_blocks", "live_bytes")):
                 sums[i] += site[name]
     return tuple(sums)

@@ -1,0 +1,154 @@
+"""Threads by the thousand, on tiny stacks, cancelled; signal handlers that interrupt the hooks; coroutines that change threads; code that
+was made at run time."""
+
+import subprocess
+
+import pytest
+
+from reliability import build, check_complete, facts, kept
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("programs")
+
+
+@pytest.fixture(scope="module")
+def program(folder):
+    return build(folder, "contexts.c")
+
+
+@pytest.fixture(scope="module")
+def reentrant(folder):
+    """The program with an allocator that may be interrupted by itself."""
+    library = build(folder, "bump.c", "-fPIC", "-shared", "-fno-builtin", name="libbump.so")
+    return build(folder, "contexts.c", "-Wl,--no-as-needed", library, f"-Wl,-rpath,{folder}", name="reentrant")
+
+
+def test_ten_thousand_threads(record, print_json, program):
+    native = int(subprocess.run([program, "many"], capture_output=True, text=True, timeout=60).stdout)
+    recorded = record([program, "many"])
+    document = print_json(recorded)
+    check_complete(document)
+    assert facts(document, "short_life") == (40000, 1280000, 10000, 320000)
+    assert len(document["threads"]) == 10001
+    # kilobytes by which the process grew from the 1,000th thread to the 10,000th
+    assert int(recorded.stdout) < native + 8000
+
+
+def test_cancelled_threads(record, print_json, program):
+    document = print_json(record([program, "cancel"]))
+    check_complete(document)
+    assert facts(document, "until_cancelled") == (20 + 20, 20 * 300 + 20 * 40, 20, 20 * 40)
+    assert facts(document, "clean_up") == kept(20, 40)
+
+
+def test_smallest_stacks(record, print_json, program):
+    document = print_json(record([program, "tiny"]))
+    check_complete(document)
+    assert facts(document, "tiny") == (30, 10 * (50 + 60 + 6000), 10, 500)
+
+
+def test_handlers_that_interrupt_the_hooks(record, print_json, reentrant):
+    """Each event of the handler and of the code that it interrupted is there once."""
+    recorded = record([reentrant, "signals"])
+    completed, handled, _ = map(int, recorded.stdout.split())
+    document = print_json(recorded)
+    assert facts(document, "in_handler") == (2 * handled, 32 * handled, handled, 8 * handled)
+    assert facts(document, "work", "in_handler") == (2 * completed, 300 * completed, 0, 0)
+    assert facts(document, "main_kept") == kept(5, 100)
+    check_complete(document)
+
+
+def test_jumps_out_of_handlers_that_interrupted_a_hook(record, print_json, reentrant):
+    """The interrupted call may be recorded or not; everything else is."""
+    recorded = record([reentrant, "jumps"])
+    completed, handled, jumps = map(int, recorded.stdout.split())
+    assert jumps == 1000
+    document = print_json(recorded)
+    assert facts(document, "in_handler") == (2 * handled, 32 * handled, handled, 8 * handled)
+    calls, _, blocks, _ = facts(document, "work", "in_handler")
+    assert 2 * completed <= calls <= 2 * completed + 2 * jumps
+    assert 0 <= blocks <= jumps
+    assert facts(document, "main_kept") == kept(5, 100)
+    assert document["facts"]["lost_events"] == 0 and document["facts"]["end"] == "exit"
+
+
+def test_handler_on_a_stack_of_its_own(record, print_json, program):
+    document = print_json(record([program, "overflow"], returncode=5))
+    check_complete(document, value=5)
+    assert facts(document, "last_words") == kept(3, 33)
+
+
+def test_coroutines_that_change_threads(record, print_json, program):
+    document = print_json(record([program, "coroutines"]))
+    check_complete(document)
+    assert facts(document, "coroutine") == (1100, 52800, 100, 4800)
+    assert facts(document, "coroutine_keeps") == kept(100, 48)
+    assert facts(document, "main_kept") == kept(5, 100)
+
+
+def test_cplusplus_coroutines_and_thread_local_destructors(record, print_json, folder):
+    document = print_json(record(build(folder, "coroutines.cc", "-std=c++20", compiler="g++")))
+    check_complete(document)
+    assert facts(document, "awaited_buffer") == (50, 25000, 0, 0)
+    assert facts(document, "awaited_leak") == kept(50, 70)
+    assert facts(document, "destructor_leak") == kept(50, 60)
+    assert facts(document, "late_block") == (50, 5000, 0, 0)
+
+
+NODE = """
+const sum = n => { let objects = []; for (let i = 0; i < n; i++) objects.push({i, text: 'x' + i}); return objects.reduce((a, o) => a + o.i, 0); };
+let total = 0;
+for (let i = 0; i < 200; i++) total += sum(1000);
+const zlib = require('zlib');
+const packed = zlib.gzipSync(Buffer.alloc(1 << 20, 7));
+console.log(total, zlib.gunzipSync(packed).length, new Error('there').stack.split('\\n').length > 2);
+process.exitCode = 7;
+"""
+
+
+def test_node(record, print_json, tool):
+    """Code made at run time by V8, its worker threads, its signal handling: unharmed, and what zlib takes is seen."""
+    command = [tool("node"), "-e", NODE]
+    native = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    recorded = record(command, "-q", "--no-symbols", returncode=7)
+    assert (recorded.stdout, recorded.stderr) == (native.stdout, native.stderr) == ("99900000 1048576 true\n", "")
+    document = print_json(recorded)
+    about = document["facts"]
+    assert (about["end"], about["end_value"], about["lost_events"]) == ("exit", 7, 0)
+    assert document["totals"]["max_bytes"] > 1 << 20
+
+
+def test_debugger_sees_the_same_handlers(record, compile):
+    """No signal handler, no blocked signal, no thread, no descriptor, no timer of ours is in the program."""
+    program = compile("""
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+static int count(const char *path)
+{
+	int n = 0;
+	DIR *folder = opendir(path);
+	while (folder && readdir(folder))
+		n++;
+	if (folder)
+		closedir(folder);
+	return n;
+}
+int main(void)
+{
+	char line[256];
+	free(malloc(10));
+	printf("threads %d descriptors %d\\n", count("/proc/self/task"), count("/proc/self/fd"));
+	FILE *status = fopen("/proc/self/status", "r");
+	while (fgets(line, sizeof line, status))
+		if (strncmp(line, "Sig", 3) == 0 && strncmp(line, "SigQ", 4) != 0)
+			fputs(line, stdout);
+	return 0;
+}
+""")
+    native = subprocess.run([program], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+    assert record(program).stdout == native.stdout
