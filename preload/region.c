@@ -160,21 +160,39 @@ static bool more_chunks(void)
 	return true;
 }
 
-/* One wait of at most 50 ms. false: the collector has not moved for long and is taken for dead. */
-static bool wait_for_collector(uint32_t *last_beat, unsigned *silent)
+/* What a thread that waits has seen of the collector. */
+struct patience {
+	uint32_t drained, beat;
+	uint64_t since_ns; /* when the collector last moved */
+};
+
+static uint64_t monotonic_ns(void)
+{
+	struct timespec now = {0};
+	arch_syscall(SYS_clock_gettime, CLOCK_MONOTONIC, (long)&now, 0, 0, 0, 0);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* One wait of at most 50 ms, shorter if signals come, unless chunks were drained since patience->drained.
+ * false: the collector has not moved for long and is taken for dead. */
+static bool wait_for_collector(struct patience *patience)
 {
 	struct hs_region_header *header = hs_process.header;
 	struct timespec time_out = {.tv_nsec = 50 * 1000 * 1000};
-	uint32_t drained = load_acquire(&header->drained);
 	__atomic_add_fetch(&header->waiters, 1, __ATOMIC_SEQ_CST);
-	arch_syscall(SYS_futex, (long)&header->drained, FUTEX_WAIT, drained, (long)&time_out, 0, 0);
+	arch_syscall(SYS_futex, (long)&header->drained, FUTEX_WAIT, patience->drained, (long)&time_out, 0, 0);
 	__atomic_sub_fetch(&header->waiters, 1, __ATOMIC_SEQ_CST);
 	uint32_t beat = load_relaxed(&header->heartbeat);
-	*silent = beat == *last_beat && load_acquire(&header->drained) == drained ? *silent + 1 : 0;
-	*last_beat = beat;
+	uint64_t now_ns = monotonic_ns();
+	if (!patience->since_ns || beat != patience->beat ||
+	    load_acquire(&header->drained) != patience->drained)
+		patience->since_ns = now_ns;
+	patience->beat = beat;
+	uint64_t silent_ns = now_ns - patience->since_ns;
 	/* ESRCH alone proves nothing: the target may live in another pid namespace. */
-	bool gone = *silent > 10 && arch_syscall(SYS_kill, header->collector_pid, 0, 0, 0, 0, 0) == -3;
-	return !gone && *silent < 100;
+	bool gone =
+		silent_ns > 500000000u && arch_syscall(SYS_kill, header->collector_pid, 0, 0, 0, 0, 0) == -3;
+	return !gone && silent_ns < 5000000000u;
 }
 
 /* The event has no place. The next one of this thread takes the slow path, and ends there. */
@@ -190,11 +208,12 @@ bool hs_chunk_next(struct thread *thread)
 	struct hs_region_header *header = hs_process.header;
 	if (!hs_recording())
 		return lose_event();
-	uint32_t index, beat = load_relaxed(&header->heartbeat);
-	unsigned silent = 0;
+	uint32_t index;
+	struct patience patience = {0};
 	bool waited = false;
 	for (;;) {
 		bool found;
+		patience.drained = load_acquire(&header->drained);
 		index = take_free(&found);
 		if (found)
 			break;
@@ -203,7 +222,7 @@ bool hs_chunk_next(struct thread *thread)
 		if (!waited)
 			__atomic_add_fetch(&header->waits, 1, __ATOMIC_RELAXED);
 		waited = true;
-		if (!wait_for_collector(&beat, &silent))
+		if (!wait_for_collector(&patience))
 			hs_process_stop(HS_STOP_COLLECTOR_GONE);
 		if (!hs_recording())
 			return lose_event();
@@ -217,15 +236,20 @@ bool hs_chunk_next(struct thread *thread)
 	chunk->tid = thread->tid;
 	/* Within an event the thread's stamp may be older than now: the delta starts at the one before. */
 	chunk->base_stamp = thread->chunk ? thread->last_stamp : hs_stamp_now();
+	/* A signal handler may come at any place. While it finds the thread's chunk busy it leaves the thread
+	 * alone: so the new chunk takes the old one's place before that is handed over. */
+	struct hs_chunk_header *full = thread->chunk;
+	uint32_t full_index = thread->chunk_index;
 	store_release(&chunk->busy, 1);
-	if (thread->chunk) {
-		store_release(&thread->chunk->busy, 0);
-		store_release(&header->chunk_state[thread->chunk_index], HS_CHUNK_FULL);
-	}
 	thread->last_stamp = chunk->base_stamp;
 	thread->chunk_index = index;
 	thread->at = (uint64_t *)(chunk + 1);
 	thread->end = (uint64_t *)((char *)chunk + HS_CHUNK_BYTES - HS_MOST_RECORD_BYTES);
-	thread->chunk = chunk;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	store_release(&thread->chunk, chunk);
+	if (full) {
+		store_release(&full->busy, 0);
+		store_release(&header->chunk_state[full_index], HS_CHUNK_FULL);
+	}
 	return true;
 }

@@ -48,7 +48,7 @@ static struct rule_table *new_table(const struct rule_table *old)
 	return table;
 }
 
-/* Threads that copy the table just now (in a fork child perhaps one that the child does not have: it only costs). */
+/* Threads that copy the table now; in a fork child perhaps one that it does not have: that only costs. */
 static _Atomic(uint32_t) copying;
 
 static void insert(uint64_t pc, unwind_rule value)
@@ -78,7 +78,7 @@ static void forget_module_in(struct rule_table *table, uint32_t module)
 	}
 }
 
-/* A copy under way may hold what is forgotten here. Then the table goes: the copy cannot take its place any more. */
+/* A copy under way may hold what is forgotten here: then the table goes, and the copy cannot replace it. */
 void hs_rules_forget_module(uint32_t module)
 {
 	struct rule_table *table, *seen;
