@@ -7,20 +7,31 @@
 
 extern char __libc_single_threaded __attribute__((weak));
 
+/* `writing` is for handlers that interrupt this thread: until it stands, one may change the chunk. `busy` is
+ * for the collector. */
+static inline void event_enter(struct thread *thread)
+{
+	store_relaxed(&thread->writing, 1);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	store_relaxed(&thread->chunk->busy, 1);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
 /* NULL: not recorded. */
 static inline struct thread *event_begin(void)
 {
 	struct thread *thread = hs_thread;
-	if (unlikely(!thread || !thread->chunk || thread->chunk->busy))
+	if (unlikely(!thread || !thread->chunk || thread->writing))
 		return hs_thread_enter_slowly();
-	store_relaxed(&thread->chunk->busy, 1);
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	event_enter(thread);
 	return thread;
 }
 
 static inline void event_end(struct thread *thread)
 {
 	store_release(&thread->chunk->busy, 0);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	store_relaxed(&thread->writing, 0);
 }
 
 /* Ordered against other threads' stamps; a lone thread needs no fence. */

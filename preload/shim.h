@@ -126,6 +126,7 @@ struct thread {
 	 * largest sp. From known to limit there is room for the walk under way. */
 	struct frame *frames, *known, *limit;
 	uint32_t generation;
+	uint32_t writing; /* within an event: a signal handler that sees this writes elsewhere */
 	uint32_t chunk_index;
 	uint32_t stream, sequence;
 	uint32_t serial, tid;

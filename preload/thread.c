@@ -1,7 +1,7 @@
 /* Per-thread state: claimed at a thread's first event, given back when the thread ends. Never malloced. A
  * state that nobody gave back (a thread that left by a raw exit system call) is lost to us; the collector
  * sees that the thread is gone and takes its chunk. */
-#include "shim.h"
+#include "event.h"
 
 #include <pthread.h>
 
@@ -11,8 +11,8 @@ __thread struct thread *hs_thread;
 static __thread uint32_t thread_serial;
 
 /* The head of a list: address << 17 | number of changes. Addresses are multiples of 64 below 2^47, and a pop
- * that slept through 2^23 changes has bad luck indeed. States are never unmapped, so that one that another has
- * taken may still be read. */
+ * that slept through 2^23 changes has bad luck indeed. States are never unmapped, so that one that another
+ * has taken may still be read. */
 static _Atomic(uint64_t) free_states;
 enum { TAG_BITS = 23 };
 static pthread_key_t exit_key;
@@ -42,8 +42,7 @@ static struct thread *pop_free(void)
 	struct thread *first;
 	do
 		first = state_of(head);
-	while (first &&
-	       !atomic_compare_exchange_weak(&free_states, &head, head_of(first->next_free, head)));
+	while (first && !atomic_compare_exchange_weak(&free_states, &head, head_of(first->next_free, head)));
 	return first;
 }
 
@@ -73,6 +72,7 @@ static struct thread *claim(void)
 	if (!thread_serial)
 		thread_serial = __atomic_add_fetch(&header->thread_count, 1, __ATOMIC_RELAXED);
 	thread->nested = NULL;
+	thread->writing = 0;
 	thread->known = thread->frames;
 	thread->internal = false;
 	thread->serial = thread_serial;
@@ -106,7 +106,7 @@ static void give_back(struct thread *thread)
 static void thread_ends(void *value)
 {
 	struct thread *thread = value;
-	if (thread != hs_thread || !thread->chunk || thread->chunk->busy)
+	if (thread != hs_thread || !thread->chunk || thread->writing)
 		return;
 	hs_thread = NULL;
 	give_back(thread);
@@ -135,15 +135,15 @@ struct thread *hs_thread_enter_slowly(void)
 			hs_thread = thread;
 			if (exit_key_made) {
 				thread->internal = true;
-				store_relaxed(&thread->chunk->busy, 1);
+				store_relaxed(&thread->writing, 1);
 				pthread_setspecific(exit_key, thread);
-				store_release(&thread->chunk->busy, 0);
+				store_relaxed(&thread->writing, 0);
 				thread->internal = false;
 			}
 		}
 	}
 	/* A handler that interrupted an event (or the handler of such a one) writes a stream of its own. */
-	while (thread->chunk->busy) {
+	while (thread->writing) {
 		if (thread->internal)
 			return NULL;
 		if (!thread->nested)
@@ -152,8 +152,7 @@ struct thread *hs_thread_enter_slowly(void)
 		if (!thread)
 			return NULL;
 	}
-	store_relaxed(&thread->chunk->busy, 1);
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	event_enter(thread);
 	return thread;
 }
 
