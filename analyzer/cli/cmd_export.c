@@ -15,7 +15,8 @@
 static const char help[] =
 	"Writes a recording in the format of another tool, for its viewer. Without -o the file is\n"
 	"named after the recording and stands in the current directory: server.hs.gz becomes\n"
-	"server.dhat.json. It appears when it is complete; until then an older one stays.\n"
+	"server.dhat.json, or server.peak.folded. It appears when it is complete; until then an\n"
+	"older one stays.\n"
 	"\n"
 	"Exit codes: 0; 1 if the file cannot be read or written; 2 for usage.";
 
@@ -52,8 +53,36 @@ static const struct hs_exporter *choose_exporter(const char *format)
 	return NULL;
 }
 
-/* "dir/server.hs.gz" and ".dhat.json" give "server.dhat.json". malloc'ed. */
-static char *default_output(const char *path, const char *suffix)
+/* NULL: the default. Returns -1, after a message, if there is no such metric or the format has them all. */
+static int choose_metric(const char *name, const struct hs_exporter *exporter, enum hs_metric *metric)
+{
+	*metric = HS_METRIC_PEAK;
+	if (name == NULL)
+		return 0;
+	if (!hs_metric_find(name, metric)) {
+		struct hs_nearest nearest = {0};
+		struct hs_text names = {0};
+		for (unsigned i = 0; i < HS_METRICS; i++) {
+			hs_text_addf(&names, "%s%s", i ? ", " : "", hs_metrics[i].name);
+			hs_nearest_offer(&nearest, name, hs_metrics[i].name);
+		}
+		if (nearest.name)
+			hs_message("export: unknown metric \"%s\"; did you mean %s?", name, nearest.name);
+		else
+			hs_message("export: unknown metric \"%s\"; there are %s", name, names.bytes);
+		hs_text_free(&names);
+		return -1;
+	}
+	if (!exporter->one_metric) {
+		hs_message("export: --metric is for formats that hold one number a stack; %s holds more",
+			   exporter->name);
+		return -1;
+	}
+	return 0;
+}
+
+/* "dir/server.hs.gz", "peak" and ".folded" give "server.peak.folded". metric may be NULL. malloc'ed. */
+static char *default_output(const char *path, const char *metric, const char *suffix)
 {
 	const char *name = hs_last_component(path);
 	size_t length = strlen(name);
@@ -62,6 +91,8 @@ static char *default_output(const char *path, const char *suffix)
 	struct hs_text text = {0};
 	hs_text_add(&text, "");
 	hs_text_add_bytes(&text, name, length);
+	if (metric)
+		hs_text_addf(&text, ".%s", metric);
 	hs_text_add(&text, suffix);
 	return text.bytes;
 }
@@ -122,12 +153,14 @@ static int export_profile(struct hs_profile *profile, const struct hs_exporter *
 
 int hs_command_export(int argc, char **argv)
 {
-	const char *format = NULL, *path = NULL;
+	const char *format = NULL, *path = NULL, *metric_name = NULL;
 	int raw = 0, list = 0;
 	const struct hs_option options[] = {
 		{'f', "format", HS_OPTION_TEXT, &format, 0, "NAME", NULL, "the format; --list shows them"},
 		{'o', "output", HS_OPTION_TEXT, &path, 0, "FILE", NULL,
 		 "write to FILE; - is standard output"},
+		{'m', "metric", HS_OPTION_TEXT, &metric_name, 0, "NAME", NULL,
+		 "what folded counts: peak (the default), allocated, calls, temporary, leaked, moved"},
 		{0, "raw", HS_OPTION_SET, &raw, 1, NULL, NULL,
 		 "keep the frames of allocators and containers"},
 		{0, "list", HS_OPTION_SET, &list, 1, NULL, NULL, "list the formats"},
@@ -152,6 +185,9 @@ int hs_command_export(int argc, char **argv)
 	const struct hs_exporter *exporter = choose_exporter(format);
 	if (exporter == NULL)
 		return HS_EXIT_USAGE;
+	struct hs_export_options export_options = {.raw = raw};
+	if (choose_metric(metric_name, exporter, &export_options.metric) != 0)
+		return HS_EXIT_USAGE;
 	if (path && strcmp(path, "-") == 0 && exporter->binary && isatty(STDOUT_FILENO)) {
 		hs_message("export: %s is binary and standard output is a terminal; name a file with -o, or "
 			   "pipe it",
@@ -165,8 +201,8 @@ int hs_command_export(int argc, char **argv)
 		hs_notice(error.text);
 		return HS_EXIT_DATA;
 	}
-	char *named = path ? NULL : default_output(argv[first], exporter->suffix);
-	struct hs_export_options export_options = {.raw = raw};
+	const char *metric = exporter->one_metric ? hs_metrics[export_options.metric].name : NULL;
+	char *named = path ? NULL : default_output(argv[first], metric, exporter->suffix);
 	int result = export_profile(profile, exporter, &export_options, path ? path : named);
 	free(named);
 	hs_profile_free(profile);

@@ -4,22 +4,16 @@
 #include "dhat.h"
 
 #include "base/memory.h"
+#include "stacks.h"
 #include "text.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 static void write_command(const struct hs_facts *facts, FILE *output)
 {
-	size_t bytes = 1;
-	for (char **word = facts->command; word && *word; word++)
-		bytes += strlen(*word) + 1;
-	char *line = hs_allocate_zero(bytes, 1), *at = line;
-	for (char **word = facts->command; word && *word; word++)
-		at = stpcpy(stpcpy(at, at > line ? " " : ""), *word);
-	hs_write_json_text(output, *line ? line : facts->program ? facts->program : "");
+	char *line = hs_command_line(facts);
+	hs_write_json_text(output, line);
 	free(line);
 }
 
@@ -125,7 +119,5 @@ int hs_dhat_write(struct hs_profile *profile, const struct hs_export_options *op
 	write_head(profile, &dhat, output);
 	write_points(&dhat, output);
 	hs_dhat_free(&dhat);
-	if (fflush(output) != 0 || ferror(output))
-		return hs_fail(error, "cannot write the DHAT file: %s", strerror(errno));
-	return 0;
+	return hs_export_finish(output, "DHAT", error);
 }

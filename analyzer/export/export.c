@@ -2,6 +2,7 @@
 #include "export.h"
 
 #include "dhat.h"
+#include "formats.h"
 
 #include <string.h>
 
@@ -11,6 +12,13 @@ const struct hs_exporter hs_exporters[] = {
 		.suffix = ".dhat.json",
 		.help = "DHAT version 2, for valgrind's dh_view.html and the Firefox Profiler",
 		.write = hs_dhat_write,
+	},
+	{
+		.name = "folded",
+		.suffix = ".folded",
+		.help = "folded stacks, for flamegraph.pl, inferno and many others; one --metric",
+		.one_metric = true,
+		.write = hs_folded_write,
 	},
 	{.name = NULL},
 };
