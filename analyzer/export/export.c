@@ -20,6 +20,12 @@ const struct hs_exporter hs_exporters[] = {
 		.one_metric = true,
 		.write = hs_folded_write,
 	},
+	{
+		.name = "speedscope",
+		.suffix = ".speedscope.json",
+		.help = "speedscope (www.speedscope.app), a profile for each metric",
+		.write = hs_speedscope_write,
+	},
 	{.name = NULL},
 };
 

@@ -122,3 +122,66 @@ def test_folded_hostile_names(export, hostile, nothing):
     stacks = read_folded(export("folded", hostile, "--metric", "allocated"))
     assert stacks == {("a:b snapshot=0", 'c "\\ <d>#_1'): 4000, ("a:b snapshot=0", "e\ufffd (in 7)_8"): 500}
     assert export("folded", nothing).read_bytes() == b""
+
+
+# ---- speedscope ------------------------------------------------------------------------------------------
+
+
+def read_speedscope(path):
+    """{profile name: {stack of frames, outermost first: weight}}, after the checks of speedscope's schema
+    (file-format-spec.ts) and of its importer, which throws when lengths differ."""
+    document = json.loads(path.read_text("utf-8"))
+    assert document["$schema"] == "https://www.speedscope.app/file-format-schema.json"
+    assert re.fullmatch(r"heapscope@\d+\.\d+.*", document["exporter"]) and isinstance(document["name"], str)
+    assert set(document) <= {"$schema", "shared", "profiles", "name", "activeProfileIndex", "exporter"}
+    frames = document["shared"]["frames"]
+    for frame in frames:
+        assert set(frame) <= {"name", "file", "line", "col"} and frame["name"]
+        assert isinstance(frame["name"], str) and isinstance(frame.get("file", ""), str)
+        assert isinstance(frame.get("line", 1), int) and frame.get("line", 1) > 0
+    assert 0 <= document["activeProfileIndex"] < len(document["profiles"])
+    profiles = {}
+    for profile in document["profiles"]:
+        assert set(profile) == {"type", "name", "unit", "startValue", "endValue", "samples", "weights"}
+        assert profile["type"] == "sampled" and profile["unit"] in ("bytes", "none")
+        assert len(profile["samples"]) == len(profile["weights"])
+        assert profile["startValue"] == 0 and profile["endValue"] == sum(profile["weights"])
+        stacks = profiles[profile["name"]] = {}
+        for sample, weight in zip(profile["samples"], profile["weights"]):
+            stack = tuple((frames[index]["name"], frames[index].get("file"), frames[index].get("line"))
+                          for index in sample)
+            assert stack not in stacks and weight > 0
+            stacks[stack] = weight
+    return profiles
+
+
+def test_speedscope_values(export, made):
+    main, keep, drop = [(name, "/srv/made.c", line) for name, line in (("main", 10), ("keep", 20), ("drop", 30))]
+    assert read_speedscope(export("speedscope", made)) == {
+        "Live at the peak": {(main, keep): 3000},
+        "Allocated": {(main, keep): 4000, (main, drop): 500},
+        "Allocation calls": {(main, keep): 2, (main, drop): 1},
+        "Temporary allocations": {(main, drop): 1},
+        "Live at the end": {(main, keep): 3000},
+        "Moved by realloc": {(main, keep): 1000},
+    }
+
+
+def test_speedscope_totals(export, print_json, server):
+    document = print_json(server)
+    profiles = read_speedscope(export("speedscope", server))
+    assert [sum(stacks.values()) for stacks in profiles.values()] == \
+        [document["totals"][key] for key in METRICS.values()]
+    sites = {}
+    for site in document["sites"]:
+        stack = tuple((frame["function"], frame["file"], frame["line"]) for frame in reversed(site["frames"]))
+        if site["peak_bytes"]:
+            sites[stack] = site["peak_bytes"]
+    assert profiles["Live at the peak"] == sites
+
+
+def test_speedscope_hostile_names(export, hostile, nothing):
+    profiles = read_speedscope(export("speedscope", hostile))
+    main, keep = [(name, "/s\n/m#.c", line) for name, line in (("a;b snapshot=0", 10), ('c "\\ <d># 1', 20))]
+    assert profiles["Live at the peak"] == {(main, keep): 3000}
+    assert read_speedscope(export("speedscope", nothing)) == {"Live at the peak": {}}
