@@ -142,7 +142,7 @@ static uint32_t *write_frames(struct making *making, struct draft *drafts, uint3
 	size_t *place =
 		hs_allocate_zero(making->stacks.count, sizeof *place); /* of a stack in the pool, + 1 */
 	size_t used = 0, capacity = 0;
-	uint32_t *pool = NULL;
+	uint32_t *pool = hs_grow(NULL, 0, &capacity, sizeof *pool);
 	qsort_r(drafts, count, sizeof *drafts, deeper_first, making->stacks.items);
 	for (uint32_t i = 0; i < count && used <= POOL_FRAMES_MOST; i++) {
 		uint32_t stack = drafts[i].stack, depth = stacks[stack].depth;
@@ -162,8 +162,9 @@ static uint32_t *write_frames(struct making *making, struct draft *drafts, uint3
 	} else {
 		for (uint32_t i = 0; i < count; i++) {
 			drafts[i].site.frame_count = stacks[drafts[i].stack].depth;
+			drafts[i].site.frames = pool;
 			if (drafts[i].site.frame_count)
-				drafts[i].site.frames = pool + place[drafts[i].stack] - 1;
+				drafts[i].site.frames += place[drafts[i].stack] - 1;
 		}
 	}
 	free(place);

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "names.h"
+#include "rust_names.h"
 
 #include <ctype.h>
 #include <libiberty/demangle.h>
@@ -124,6 +125,8 @@ static char *demangle_plain(const char *name, size_t length)
 	char *text = demangle_initializer(name);
 	if (text)
 		return text;
+	if (name[1] == 'R' && !hs_rust_name_is_sane(name, length))
+		return NULL;
 	/* A legacy Rust name is a C++ name with a hash at its end: ask for Rust first. */
 	text = demangle_bounded(rust_demangle_callback, name, options);
 	if (text || name[1] == 'R')
