@@ -10,6 +10,7 @@
 #include <linux/futex.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
@@ -174,7 +175,25 @@ static long receive_welcome(long fd)
 	return -1;
 }
 
-static bool connect_region(enum hs_origin origin)
+/* The hand-shake needs two descriptors for a moment. If the program has used up its own its limit goes up for
+ * that time; *before is what to put back. */
+static bool make_room(struct rlimit *before)
+{
+	enum { NEEDED = 2 };
+	long fds[NEEDED];
+	bool room = true;
+	for (int i = 0; i < NEEDED; i++)
+		room &= (fds[i] = arch_syscall(SYS_eventfd2, 0, O_CLOEXEC, 0, 0, 0, 0)) >= 0;
+	for (int i = 0; i < NEEDED; i++)
+		if (fds[i] >= 0)
+			arch_syscall(SYS_close, fds[i], 0, 0, 0, 0, 0);
+	if (room || arch_syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, (long)before, 0, 0) != 0)
+		return false;
+	struct rlimit more = {before->rlim_max, before->rlim_max};
+	return arch_syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, (long)&more, 0, 0, 0) == 0;
+}
+
+static bool shake_hands(enum hs_origin origin)
 {
 	long fd = connect_to(true);
 	if (fd < 0)
@@ -188,6 +207,15 @@ static bool connect_region(enum hs_origin origin)
 	bool mapped = hs_region_map((int)region);
 	arch_syscall(SYS_close, region, 0, 0, 0, 0, 0);
 	return mapped;
+}
+
+static bool connect_region(enum hs_origin origin)
+{
+	struct rlimit before;
+	bool raised = make_room(&before), connected = shake_hands(origin);
+	if (raised)
+		arch_syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, (long)&before, 0, 0, 0);
+	return connected;
 }
 
 static void begin(enum hs_origin origin)

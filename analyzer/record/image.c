@@ -414,6 +414,15 @@ static void tell_of_other_malloc(struct hs_image *image)
 		image->context->notice(text);
 }
 
+static void tell_of_stop(const struct hs_image *image)
+{
+	char text[512];
+	snprintf(text, sizeof text, "process %d ('%.200s') was not recorded to its end: %s", (int)image->pid,
+		 image->program ? image->program : "", image->stopped);
+	if (image->context->notice)
+		image->context->notice(text);
+}
+
 static void keep_health(struct hs_image *image)
 {
 	const struct hs_region_header *header = image->view.header;
@@ -426,8 +435,10 @@ static void keep_health(struct hs_image *image)
 		image->late_events = hs_drain_late(image->drain);
 	}
 	const char *why = stop_text(hs_peek(&header->stopped));
-	if (!image->stopped && why)
+	if (!image->stopped && why) {
 		image->stopped = hs_copy_string(why);
+		tell_of_stop(image);
+	}
 	if (image->ready && (hs_peek(&header->flags) & HS_REGION_FLAG_NOT_FIRST))
 		tell_of_other_malloc(image);
 }
