@@ -26,6 +26,13 @@ const struct hs_exporter hs_exporters[] = {
 		.help = "speedscope (www.speedscope.app), a profile for each metric",
 		.write = hs_speedscope_write,
 	},
+	{
+		.name = "pprof",
+		.suffix = ".pb.gz",
+		.help = "pprof's profile.proto, for pprof, Perfetto, Pyroscope; all metrics",
+		.binary = true,
+		.write = hs_pprof_write,
+	},
 	{.name = NULL},
 };
 

@@ -8,5 +8,7 @@ int hs_folded_write(struct hs_profile *profile, const struct hs_export_options *
 		    struct hs_error *error);
 int hs_speedscope_write(struct hs_profile *profile, const struct hs_export_options *options, FILE *output,
 			struct hs_error *error);
+int hs_pprof_write(struct hs_profile *profile, const struct hs_export_options *options, FILE *output,
+		   struct hs_error *error);
 
 #endif

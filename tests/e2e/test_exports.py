@@ -2,6 +2,7 @@
 those known by hand (made_recording) and, on a real program, with `print --json`."""
 
 import json
+import os
 import re
 import subprocess
 
@@ -185,3 +186,101 @@ def test_speedscope_hostile_names(export, hostile, nothing):
     main, keep = [(name, "/s\n/m#.c", line) for name, line in (("a;b snapshot=0", 10), ('c "\\ <d># 1', 20))]
     assert profiles["Live at the peak"] == {(main, keep): 3000}
     assert read_speedscope(export("speedscope", nothing)) == {"Live at the peak": {}}
+
+
+# ---- pprof -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def pprof(tmp_path_factory, tool):
+    """Runs pprof itself, built from Debian's source of it; it refuses a profile that contradicts itself.
+    Its binary is nowhere to be found, as on the machine of someone who only got the file."""
+    folder = tmp_path_factory.mktemp("pprof")
+    environment = dict(clean_environment(), GO111MODULE="off", GOPATH="/usr/share/gocode", GOCACHE=folder / "cache",
+                       GOFLAGS="", HOME=folder, PPROF_TMPDIR=folder, PPROF_BINARY_PATH=folder / "nowhere")
+    subprocess.run([tool("go"), "build", "-o", folder / "pprof", "github.com/google/pprof"], cwd=folder, check=True,
+                   env=environment, timeout=300)
+
+    def run(*arguments):
+        done = subprocess.run([folder / "pprof", *map(str, arguments)], cwd=folder, capture_output=True, text=True,
+                              env=environment, timeout=120)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
+
+
+def read_raw(text):
+    """What `pprof -raw` prints: sample types, {stack, innermost first, of functions with their place: values},
+    mappings."""
+    head, rest = text.split("Samples:\n")
+    samples, rest = rest.split("Locations\n")
+    locations, mappings = rest.split("Mappings\n")
+    types, *samples = samples.splitlines()
+    frames_of = {}
+    for line in locations.splitlines():
+        number, line = re.fullmatch(r"(?: +(\d+): 0x[0-9a-f]+ (?:M=\d+ )?| {13})(.*)", line).groups()
+        if number:
+            frames = frames_of[number] = []
+        frames.append(re.fullmatch(r"(.*?) (\.{0,2}/.*|\S*):(\d+) s=0\(\)", line).groups())
+    stacks = {}
+    for sample in samples:
+        values, stack = sample.split(":")
+        stack = tuple((name, file, int(line)) for number in stack.split() for name, file, line in frames_of[number])
+        assert stack not in stacks
+        stacks[stack] = [int(value) for value in values.split()]
+    return head, types.split(), stacks, mappings.splitlines()
+
+
+PPROF_TYPES = {"alloc_objects/count": "allocations", "alloc_space/bytes": "allocated_bytes",
+               "peak_objects/count": "peak_blocks", "peak_space/bytes": "peak_bytes",
+               "temporary_objects/count": "temporary", "temporary_space/bytes": "temporary_bytes",
+               "moved_objects/count": "moved", "moved_space/bytes": "moved_bytes",
+               "inuse_objects/count": "live_blocks", "inuse_space/bytes[dflt]": "live_bytes"}
+
+
+def test_pprof_values(export, pprof, made):
+    head, types, stacks, mappings = read_raw(pprof("-raw", export("pprof", made)))
+    assert types == list(PPROF_TYPES)
+    main, keep, drop = [(name, "/srv/made.c", line) for name, line in (("main", 10), ("keep", 20), ("drop", 30))]
+    assert stacks == {(keep, main): [2, 4000, 1, 3000, 0, 0, 1, 1000, 1, 3000],
+                      (drop, main): [1, 500, 0, 0, 1, 500, 0, 0, 0, 0]}
+    assert mappings == ["1: 0x400000/0x410000/0x0 /srv/made abcd [FN][FL][LN][IN]"]
+    assert "PeriodType: space bytes\nPeriod: 1\nTime: 2023-11-14 22:13:20 +0000 UTC\n" in head
+    assert "Comment: /srv/made --once\n" in head
+
+
+def test_pprof_totals(export, pprof, print_json, server):
+    document = print_json(server)
+    path = export("pprof", server)
+    _, types, stacks, mappings = read_raw(pprof("-raw", path))
+    sums = [sum(column) for column in zip(*stacks.values())]
+    assert dict(zip(types, sums)) == {name: document["totals"][key] for name, key in PPROF_TYPES.items()}
+    # inlined functions and all: the same stacks
+    assert stacks.keys() == {tuple((frame["function"], frame["file"] or "", frame["line"] or 0)
+                                   for frame in site["frames"]) for site in document["sites"]}
+    assert mappings[0].split()[2].endswith("/server")
+    # without a choice the live memory, as in a profile of Go; and functions as people know them
+    assert "Type: inuse_space\n" in pprof("-top", path)
+    top = pprof("-top", "-unit=b", "-sample_index=peak_space", path)
+    flat = sum(site["peak_bytes"] for site in document["sites"] if site["frames"][0]["function"] == "cache_put")
+    assert re.search(rf"^ *{flat}B +9\d.* cache_put \(inline\)$", top, re.M)
+
+
+def test_pprof_hostile_names(export, pprof, hostile, nothing):
+    _, _, stacks, _ = read_raw(pprof("-raw", export("pprof", hostile)))
+    assert [[frame[0] for frame in stack] for stack in stacks] == \
+        [['c "\\ <d># 1', "a;b snapshot=0"], ["e\ufffd (in 7) 8", "a;b snapshot=0"]]
+    assert pprof("-raw", export("pprof", nothing)).count("inuse_space/bytes[dflt]") == 1
+
+
+def test_binary_goes_to_a_pipe_not_a_terminal(heapscope, run_heapscope, made, export):
+    command = [str(heapscope), "export", "-f", "pprof", "-o", "-", str(made)]
+    master, terminal = os.openpty()
+    done = subprocess.run(command, stdout=terminal, stderr=subprocess.PIPE, text=True, env=clean_environment(),
+                          timeout=60)
+    os.close(terminal)
+    os.close(master)
+    assert done.returncode == 2 and "pprof is binary and standard output is a terminal" in done.stderr
+    done = run_heapscope(*command[1:], binary=True)
+    assert done.returncode == 0 and done.stdout == export("pprof", made).read_bytes() and done.stdout[:2] == b"\x1f\x8b"
