@@ -74,6 +74,32 @@ def test_jumps_out_of_handlers_that_interrupted_a_hook(record, print_json, reent
     assert document["facts"]["lost_events"] == 0 and document["facts"]["end"] == "exit"
 
 
+def test_handlers_that_fork(record, print_json, reentrant):
+    """As crash reporters do it: the child of a handler that interrupted a hook is recorded, the parent goes on."""
+    recorded = record([reentrant, "forks"])
+    completed, _, _ = map(int, recorded.stdout.split())
+    parent, *children = map(print_json, recorded.files)
+    check_complete(parent)
+    assert facts(parent, "work") == (2 * completed, 300 * completed, 0, 0)
+    assert len(children) == 50
+    for child in children:
+        check_complete(child, value=3, child=True)
+        assert facts(child, "in_forked") == kept(10, 12)
+
+
+def test_generated_code(record, print_json, program):
+    """Code without unwind data, with a frame pointer, without, and with rubbish for one: all blocks are there, and end in a
+    stack that is whole or is marked as cut."""
+    document = print_json(record([program, "generated"]))
+    assert facts(document, "from_generated") == kept(30, 50)
+    assert facts(document, "main_kept") == kept(5, 100)
+    about = document["facts"]
+    assert about["lost_events"] == 0 and about["end"] == "exit"
+    calls = facts(document, "mode_generated")[0]
+    assert 10 <= calls <= 30  # the frame pointer leads the first kind of stub to its caller
+    assert about["broken_stacks"] == 30 - calls
+
+
 def test_handler_on_a_stack_of_its_own(record, print_json, program):
     document = print_json(record([program, "overflow"], returncode=5))
     check_complete(document, value=5)

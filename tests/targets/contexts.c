@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <ucontext.h>
 
@@ -192,6 +193,66 @@ static void mode_jumps(void)
 	tell();
 }
 
+/* ---- handlers that fork, as crash reporters do
+ * --------------------------------------------------------------- */
+
+KEEPER(in_forked, 10, 12)
+static volatile sig_atomic_t forks;
+
+static void fork_in_handler(int number)
+{
+	(void)number;
+	if (forks == 50)
+		return;
+	pid_t pid = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+	if (pid == 0) {
+		in_forked();
+		_exit(3);
+	}
+	check_status(pid, 3);
+	forks++;
+}
+
+static void mode_forks(void)
+{
+	CHECK(signal(SIGALRM, fork_in_handler) != SIG_ERR);
+	alarm_every(1000);
+	while (forks < 50)
+		work();
+	alarm_every(0);
+	tell();
+}
+
+/* ---- code that was made at run time
+ * ------------------------------------------------------------------------ */
+
+NOINLINE static void from_generated(void)
+{
+	keep(malloc(50));
+	__asm__ volatile("");
+}
+
+/* push rbp; mov rbp, rsp; call rdi; without the frame pointer; with a large frame, and junk in rbp. */
+static void mode_generated(void)
+{
+	static const unsigned char with_pointer[] = {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3},
+				   without[] = {0x48, 0x83, 0xec, 0x08, 0xff, 0xd7,
+						0x48, 0x83, 0xc4, 0x08, 0xc3},
+				   junk[] = {0x55, 0x48, 0x81, 0xec, 0x30, 0x01, 0x00, 0x00, 0x48,
+					     0xc7, 0xc5, 0x0b, 0x00, 0x00, 0x00, 0xff, 0xd7, 0x48,
+					     0x81, 0xc4, 0x30, 0x01, 0x00, 0x00, 0x5d, 0xc3};
+	unsigned char *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(code != MAP_FAILED);
+	memcpy(code, with_pointer, sizeof with_pointer);
+	memcpy(code + 64, without, sizeof without);
+	memcpy(code + 128, junk, sizeof junk);
+	CHECK(mprotect(code, 4096, PROT_READ | PROT_EXEC) == 0);
+	for (int i = 0; i < 30; i++) {
+		void (*stub)(void (*)(void)) = (void (*)(void (*)(void)))(uintptr_t)(code + i % 3 * 64);
+		stub(from_generated);
+	}
+}
+
 /* ---- a handler on a stack of its own, when the thread's is used up ---------------------------------------
  */
 
@@ -304,6 +365,8 @@ int main(int argc, char **argv)
 		{"jumps", mode_jumps},
 		{"overflow", mode_overflow},
 		{"coroutines", mode_coroutines},
+		{"forks", mode_forks},
+		{"generated", mode_generated},
 	};
 	CHECK(argc == 2);
 	for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
