@@ -33,6 +33,12 @@ const struct hs_exporter hs_exporters[] = {
 		.binary = true,
 		.write = hs_pprof_write,
 	},
+	{
+		.name = "massif",
+		.suffix = ".massif.out",
+		.help = "massif, for ms_print and massif-visualizer; the heap over time, and its peak",
+		.write = hs_massif_write,
+	},
 	{.name = NULL},
 };
 

@@ -10,5 +10,7 @@ int hs_speedscope_write(struct hs_profile *profile, const struct hs_export_optio
 			struct hs_error *error);
 int hs_pprof_write(struct hs_profile *profile, const struct hs_export_options *options, FILE *output,
 		   struct hs_error *error);
+int hs_massif_write(struct hs_profile *profile, const struct hs_export_options *options, FILE *output,
+		    struct hs_error *error);
 
 #endif

@@ -284,3 +284,117 @@ def test_binary_goes_to_a_pipe_not_a_terminal(heapscope, run_heapscope, made, ex
     assert done.returncode == 2 and "pprof is binary and standard output is a terminal" in done.stderr
     done = run_heapscope(*command[1:], binary=True)
     assert done.returncode == 0 and done.stdout == export("pprof", made).read_bytes() and done.stdout[:2] == b"\x1f\x8b"
+
+
+# ---- massif ----------------------------------------------------------------------------------------------
+
+
+def read_massif(path):
+    """[(time, bytes, kind, tree)]; a tree is (bytes, text, children). The order of lines is what ms_print and
+    massif-visualizer insist on."""
+    lines = path.read_text("utf-8").splitlines()
+    assert [line.split(": ")[0] for line in lines[:3]] == ["desc", "cmd", "time_unit"]
+    snapshots, at = [], 3
+
+    def tree(depth):
+        nonlocal at
+        children, size, text = re.fullmatch(" " * depth + r"n(\d+): (\d+) (\S.*)", lines[at]).groups()
+        at += 1
+        children = [tree(depth + 1) for _ in range(int(children))]
+        assert sum(child[0] for child in children) <= int(size)
+        return int(size), text, children
+
+    while at < len(lines):
+        fields = "\n".join(lines[at:at + 8])
+        at += 8
+        number, time, size, kind = re.fullmatch(
+            r"#-+\nsnapshot=(\d+)\n#-+\ntime=(\d+\.\d{3})\nmem_heap_B=(\d+)\nmem_heap_extra_B=0\nmem_stacks_B=0\n"
+            r"heap_tree=(empty|peak)", fields).groups()
+        assert int(number) == len(snapshots)
+        snapshots.append((float(time), int(size), kind, tree(0) if kind == "peak" else None))
+    times = [snapshot[0] for snapshot in snapshots]
+    assert times == sorted(times)
+    return snapshots
+
+
+ROOT_TEXT = "(heap allocation functions) malloc/new/new[], --alloc-fns, etc."
+
+
+def test_massif_values(export, made, tool):
+    path = export("massif", made)
+    snapshots = read_massif(path)
+    # 1000 from 10 us on, 1500 from 20, 1000 from 30, 3000 from 40 to the end at 50: one step is 1 us
+    sizes = {round(time * 1000): size for time, size, _, _ in snapshots}
+    assert [sizes[time] for time in (0, 9, 10, 19, 20, 29, 39, 40, 49, 50)] == \
+        [0, 0, 1000, 1000, 1500, 1500, 1000, 3000, 3000, 3000]
+    [peak] = [snapshot for snapshot in snapshots if snapshot[2] == "peak"]
+    assert peak == (0.04, 3000, "peak", (3000, ROOT_TEXT, [(3000, "0x40101F: keep (made.c:20)", [
+        (3000, "0x40100F: main (made.c:10)", [])])]))
+    printed = check_output(tool("ms_print"), path)
+    assert "Command:            /srv/made --once\n" in printed
+    assert "->100.00% (3,000B) 0x40101F: keep (made.c:20)\n  ->100.00% (3,000B) 0x40100F: main (made.c:10)\n" in printed
+
+
+def test_massif_totals(export, print_json, server, tool):
+    document = print_json(server)
+    totals = document["totals"]
+    path = export("massif", server)
+    snapshots = read_massif(path)
+    assert 50 <= len(snapshots) <= 102
+    assert max(size for _, size, _, _ in snapshots) == totals["peak_bytes"]
+    [(time, size, _, tree)] = [snapshot for snapshot in snapshots if snapshot[2] == "peak"]
+    assert (round(time * 1000), size, tree[0]) == (totals["peak_us"], totals["peak_bytes"], totals["peak_bytes"])
+    assert snapshots[-1][:2] == (document["facts"]["duration_us"] / 1000, totals["live_bytes"])
+
+    def check(node):
+        """Every node's bytes are its children's: no stack of this program ends where another goes on."""
+        if node[2]:
+            assert node[0] == sum(child[0] for child in node[2])
+            for child in node[2]:
+                check(child)
+
+    check(tree)
+    at_cache_put = sum(site["peak_bytes"] for site in document["sites"] if site["frames"][0]["line"] == 69)
+    assert at_cache_put == tree[2][0][0] and "cache_put (server.c:69)" in tree[2][0][1]
+    printed = check_output(tool("ms_print"), path)
+    assert f"100.00% ({totals['peak_bytes']:,}B) {ROOT_TEXT}" in printed
+    assert f"({at_cache_put:,}B)" in printed and "(peak)" in printed
+    assert re.search(r"in \d+ places, all below massif's threshold \(1.00%\)", printed)
+
+
+def test_massif_hostile_names(export, hostile, nothing, tool):
+    snapshots = read_massif(export("massif", hostile))
+    [tree] = [tree for *_, tree in snapshots if tree]
+    assert tree[2][0][1] == '0x40101F: c "\\ <d>. 1 (m..c:20)' and tree[2][0][2][0][1] == "0x40100F: a;b snapshot=0 (m..c:10)"
+    assert "Command:            a b . c\n" in check_output(tool("ms_print"), export("massif", hostile))
+    assert {size for _, size, _, _ in read_massif(export("massif", nothing))} == {0}
+    check_output(tool("ms_print"), export("massif", nothing))
+
+
+RECURSION = r"""
+#include <stdlib.h>
+void *volatile kept;
+__attribute__((noinline)) static int deep(int depth)
+{
+	if (depth == 0 || depth % 100 == 0)
+		kept = malloc(100);
+	return depth ? deep(depth - 1) + depth : 0;
+}
+int main(void)
+{
+	return deep(1000) == 0;
+}
+"""
+
+
+def test_massif_recursion(export, compile, record, tool):
+    """11 stacks of up to 1,001 calls: the tree ends at a depth of 100, the bytes are all there."""
+    path = export("massif", record(compile(RECURSION, "-O0")))
+    [tree] = [tree for *_, tree in read_massif(path) if tree]
+    assert tree[0] == 1100
+    depth = 0
+    while tree[2]:
+        tree = tree[2][0]
+        depth += 1
+    assert depth == 100
+    assert "(1,100B)" in check_output(tool("ms_print"), path)
