@@ -236,19 +236,25 @@ static void begin(enum hs_origin origin)
 	store_release(&header->ready, 1);
 }
 
+static bool lives(uint32_t tid)
+{
+	long pid = arch_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
+	return arch_syscall(SYS_tgkill, pid, tid, 0, 0, 0, 0) != -3 /* ESRCH */;
+}
+
 void hs_process_begin(void)
 {
 	/* Whoever comes second waits: his event shall count. But not for himself (pthread_key_create may
-	 * allocate), nor for ever (a fork may have copied the flag of a thread that the child does not have).
-	 */
+	 * allocate), and not for a thread that a fork has left behind with the flag in its hand. */
 	static uint32_t owner;
-	uint32_t nobody = 0, me = (uint32_t)arch_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
-	for (int turns = 0;
-	     !__atomic_compare_exchange_n(&owner, &nobody, me, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+	uint32_t other = 0, me = (uint32_t)arch_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
+	for (int turns = 1;
+	     !__atomic_compare_exchange_n(&owner, &other, me, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 	     turns++) {
-		if (nobody == me || turns == 10000)
+		if (other == me || turns == 10000)
 			return;
-		nobody = 0;
+		if (turns % 100 != 0 || lives(other))
+			other = 0;
 		arch_syscall(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
 	}
 	if (!hs_process.alive) {

@@ -144,9 +144,9 @@ bool hs_region_map(int fd)
 	if (space < LEAST_ADDRESS_SPACE)
 		store_relaxed(&header->stopped, HS_STOP_NO_MEMORY);
 	else if (header->magic == HS_REGION_MAGIC && header->version == HS_REGION_VERSION &&
-	    begin_area(&hs_process.modules, fd, HS_MODULES_OFFSET, HS_MODULES_FIRST, HS_MODULES_MOST) &&
-	    begin_area(&hs_process.nodes, fd, HS_NODES_OFFSET, HS_NODES_FIRST, HS_NODES_MOST) &&
-	    begin_area(&hs_process.chunks, fd, HS_CHUNKS_OFFSET, HS_CHUNKS_FIRST, HS_CHUNKS_MOST)) {
+		 begin_area(&hs_process.modules, fd, HS_MODULES_OFFSET, HS_MODULES_FIRST, HS_MODULES_MOST) &&
+		 begin_area(&hs_process.nodes, fd, HS_NODES_OFFSET, HS_NODES_FIRST, HS_NODES_MOST) &&
+		 begin_area(&hs_process.chunks, fd, HS_CHUNKS_OFFSET, HS_CHUNKS_FIRST, HS_CHUNKS_MOST)) {
 		if (space == RLIM_INFINITY)
 			map_ahead();
 		return true;

@@ -62,12 +62,16 @@ static struct thread *claim(void)
 	struct thread *thread = pop_free();
 	if (!thread)
 		thread = new_states();
-	if (!thread)
-		return NULL;
 	struct hs_region_header *header = hs_process.header;
-	if (!thread->frames) {
+	if (thread && !thread->frames) {
 		thread->frames = hs_frames_new(FRAMES_AT_FIRST);
 		thread->limit = thread->frames ? thread->frames + FRAMES_AT_FIRST : NULL;
+	}
+	if (!thread || !thread->frames) {
+		__atomic_add_fetch(&header->lost_events, 1, __ATOMIC_RELAXED);
+		if (thread)
+			push_free(thread, thread);
+		return NULL;
 	}
 	if (!thread_serial)
 		thread_serial = __atomic_add_fetch(&header->thread_count, 1, __ATOMIC_RELAXED);
@@ -80,7 +84,7 @@ static struct thread *claim(void)
 	thread->stream = __atomic_add_fetch(&header->stream_count, 1, __ATOMIC_RELAXED);
 	thread->sequence = 0;
 	thread->chunk = NULL;
-	if (!thread->frames || !hs_chunk_next(thread)) {
+	if (!hs_chunk_next(thread)) {
 		push_free(thread, thread);
 		return NULL;
 	}
