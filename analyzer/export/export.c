@@ -39,6 +39,12 @@ const struct hs_exporter hs_exporters[] = {
 		.help = "massif, for ms_print and massif-visualizer; the heap over time, and its peak",
 		.write = hs_massif_write,
 	},
+	{
+		.name = "callgrind",
+		.suffix = ".callgrind.out",
+		.help = "callgrind, for KCachegrind and callgrind_annotate; all metrics, no stacks",
+		.write = hs_callgrind_write,
+	},
 	{.name = NULL},
 };
 

@@ -69,7 +69,7 @@ def test_no_command(run_heapscope):
     (["print", "--jsno", "a"], 'print: unknown option "--jsno"; did you mean --json?'),
     (["print", "-n", "many", "a"], 'print: --number wants a number, not "many"'),
     (["print", "--color", "red", "a"], 'print: --color wants one of auto, always, never, not "red"'),
-    (["export", "a"], "export: which format? --format NAME with one of dhat, folded, speedscope, pprof, massif"),
+    (["export", "a"], "export: which format? --format NAME with one of dhat, folded, speedscope, pprof, massif, callgrind"),
     (["export", "--format", "dhta", "a"], 'export: unknown format "dhta"; did you mean dhat?'),
     (["export", "--format", "dhat"], "export: which recording? e.g. heapscope export --format dhat server.hs.gz"),
     (["run"], "run: which program? e.g. heapscope run ./server --once"),

@@ -398,3 +398,103 @@ def test_massif_recursion(export, compile, record, tool):
         depth += 1
     assert depth == 100
     assert "(1,100B)" in check_output(tool("ms_print"), path)
+
+
+# ---- callgrind -------------------------------------------------------------------------------------------
+
+EVENTS = {"Peak": "peak_bytes", "PeakBlocks": "peak_blocks", "Allocated": "allocated_bytes", "Calls": "allocations",
+          "Temporary": "temporary", "Leaked": "live_bytes", "LeakedBlocks": "live_blocks", "Moved": "moved_bytes"}
+
+
+def read_callgrind(path):
+    """own costs {(function, line): costs}, calls {(function, line, called function): costs}; a function is
+    (object, file, name). By the grammar in callgrind's manual, which has no room for surprises."""
+    head, *blocks = path.read_text("utf-8").split("\n\n")
+    lines = head.splitlines()
+    assert lines[:2] == ["# callgrind format", "version: 1"]
+    assert f"events: {' '.join(EVENTS)}" in lines and "positions: line" in lines
+    totals = [int(number) for number in lines[-1].removeprefix("summary: ").split()]
+    assert blocks.pop() == "totals: " + " ".join(map(str, totals)) + "\n"
+    names, own, calls = {}, {}, {}
+
+    def name_of(kind, text):
+        number, name = re.fullmatch(r"\((\d+)\)(?: (.+))?", text).groups()
+        assert (name is None) == ((kind, number) in names)
+        return names.setdefault((kind, number), name)
+
+    for block in blocks:
+        here, called, expect_call = {}, {}, None
+        for line in block.splitlines():
+            key, _, text = line.partition("=")
+            if key in ("ob", "fl", "fn"):
+                here[key] = name_of(key, text)
+            elif key in ("cob", "cfi", "cfn"):
+                called[key] = name_of({"cob": "ob", "cfi": "fl", "cfn": "fn"}[key], text)
+            elif key == "calls":
+                expect_call = int(text.removesuffix(" 0"))
+            else:
+                number, *costs = map(int, line.split(" "))
+                assert len(costs) == len(EVENTS)
+                place = (tuple(here.values()), number)
+                if expect_call is None:
+                    assert place not in own
+                    own[place] = costs
+                else:
+                    assert expect_call == costs[list(EVENTS).index("Calls")]
+                    assert (*place, tuple(called.values())) not in calls
+                    calls[(*place, tuple(called.values()))] = costs
+                called, expect_call = {}, None
+    assert [sum(column) for column in zip(*own.values())] == totals or not own
+    return totals, own, calls
+
+
+def test_callgrind_values(export, made):
+    main, keep, drop = [("/srv/made", "/srv/made.c", name) for name in ("main", "keep", "drop")]
+    totals, own, calls = read_callgrind(export("callgrind", made))
+    assert totals == [3000, 1, 4500, 3, 1, 3000, 1, 1000]
+    assert own == {(main, 10): [0] * 8, (keep, 20): [3000, 1, 4000, 2, 0, 3000, 1, 1000],
+                   (drop, 30): [0, 0, 500, 1, 1, 0, 0, 0]}
+    assert calls == {(main, 10, keep): own[keep, 20], (main, 10, drop): own[drop, 30]}
+
+
+def annotated(text, function):
+    """The first column of the functions of that name in callgrind_annotate's list."""
+    listing = text.split("file:function\n")[1].split("-- Auto")[0]
+    return [int(number.replace(",", "")) for number in
+            re.findall(rf"^ *([\d,]+) .*:{re.escape(function)}(?: \[.*\])?$", listing, re.M)]
+
+
+def test_callgrind_totals(export, print_json, server, tool):
+    document = print_json(server)
+    path = export("callgrind", server)
+    totals, _, _ = read_callgrind(path)
+    assert totals == [document["totals"][key] for key in EVENTS.values()]
+
+    def peak(chosen):
+        return sum(site["peak_bytes"] for site in document["sites"] if chosen(site["frames"]))
+
+    printed = check_output(tool("callgrind_annotate"), "--show-percs=no", path)
+    assert re.search(rf"^{totals[0]:,} .*PROGRAM TOTALS$", printed, re.M)
+    assert annotated(printed, "cache_put") == [peak(lambda frames: frames[0]["function"] == "cache_put")]
+    printed = check_output(tool("callgrind_annotate"), "--inclusive=yes", "--show-percs=no", path)
+    for function in "cache_put", "handle_request", "main":
+        assert annotated(printed, function) == [
+            peak(lambda frames: any(frame["function"] == function for frame in frames))]
+
+
+def test_callgrind_recursion(export, compile, record, tool):
+    """1100 bytes in 11 blocks by deep, which calls itself up to 1,000 times: never more than 100 %."""
+    path = export("callgrind", record(compile(RECURSION, "-O0")))
+    printed = check_output(tool("callgrind_annotate"), "--inclusive=yes", "--show-percs=no", "--threshold=100", path)
+    assert annotated(printed, "deep") == [1100] and annotated(printed, "main") == [1100]
+
+
+def test_callgrind_hostile_names(export, hostile, nothing, tool):
+    path = export("callgrind", hostile)
+    main, keep, drop = [("/srv/made", "/s /m#.c", name)
+                        for name in ("a;b snapshot=0", 'c "\\ <d># 1', "e\ufffd (in 7) 8")]
+    _, own, calls = read_callgrind(path)
+    assert set(own) == {(main, 10), (keep, 20), (drop, 30)} and set(calls) == {(main, 10, keep), (main, 10, drop)}
+    assert "3,000" in check_output(tool("callgrind_annotate"), path)
+    assert read_callgrind(export("callgrind", nothing)) == ([0] * 8, {}, {})
+    check_output(tool("callgrind_annotate"), export("callgrind", nothing))
