@@ -6,6 +6,7 @@ enum { HS_EXIT_OK = 0, HS_EXIT_DATA = 1, HS_EXIT_USAGE = 2, HS_EXIT_OWN_FAILURE 
 
 int hs_command_run(int argc, char **argv);
 int hs_command_print(int argc, char **argv);
+int hs_command_diff(int argc, char **argv);
 int hs_command_export(int argc, char **argv);
 
 #endif

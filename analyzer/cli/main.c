@@ -21,6 +21,7 @@ static const struct command {
 } commands[] = {
 	{"run", hs_command_run, "record a program: every allocation with its stack"},
 	{"print", hs_command_print, "show where the bytes of a recording went"},
+	{"diff", hs_command_diff, "compare two recordings: what grew, shrank, appeared, vanished"},
 	{"export", hs_command_export, "write a recording in another tool's format"},
 	{NULL, NULL, NULL},
 };

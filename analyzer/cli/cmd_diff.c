@@ -1,0 +1,157 @@
+/* heapscope diff: two recordings against each other. */
+#include "cli/cli.h"
+
+#include "base/memory.h"
+#include "cli/diff_report.h"
+#include "cli/options.h"
+#include "cli/own.h"
+#include "cli/terminal.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char help[] =
+	"Compares two recordings: the totals, then which functions of the program's own code grew,\n"
+	"appeared, shrank or vanished, most first. One NAME stands for NAME.old.hs.gz and\n"
+	"NAME.hs.gz, which \"heapscope run\" leaves after two runs.\n"
+	"\n"
+	"What is the same is told by names (module, function, file), so that a rebuild, or lines\n"
+	"that moved, change nothing. With --stacks all frames of a stack have to agree.\n"
+	"\n"
+	"Exit codes: 0; 1 if a file cannot be read or is no recording; 2 for usage.\n"
+	"Environment: NO_COLOR, COLUMNS (when standard output is not a terminal).";
+
+struct side {
+	char *path;
+	struct hs_profile *profile;
+	struct hs_sites sites;
+};
+
+static char *make_path(const char *name, const char *tail)
+{
+	static const char suffix[] = ".hs.gz";
+	struct hs_text text = {0};
+	size_t count = strlen(name);
+	if (count > strlen(suffix) && strcmp(name + count - strlen(suffix), suffix) == 0)
+		count -= strlen(suffix);
+	hs_text_add_bytes(&text, name, count);
+	hs_text_add(&text, tail);
+	return text.bytes;
+}
+
+static int load(struct side *side, bool raw)
+{
+	struct hs_error error = {{0}};
+	side->profile = hs_profile_load(side->path, &error);
+	if (side->profile == NULL || hs_sites_make(side->profile, raw, &side->sites, &error) != 0) {
+		hs_notice(error.text);
+		return -1;
+	}
+	hs_own_frames_adjust(side->profile, &side->sites);
+	if (side->profile->facts.warning && !isatty(STDOUT_FILENO))
+		hs_message("warning: %s: %s", side->path, side->profile->facts.warning);
+	return 0;
+}
+
+static void unload(struct side *side)
+{
+	if (side->profile) {
+		hs_sites_free(&side->sites);
+		hs_profile_free(side->profile);
+	}
+	free(side->path);
+}
+
+static struct hs_report make_report(const struct side *side, uint64_t depth, bool raw)
+{
+	return (struct hs_report){
+		.profile = side->profile,
+		.sites = &side->sites,
+		.path = side->path,
+		.depth = depth,
+		.columns = hs_terminal_columns(STDOUT_FILENO),
+		.raw = raw,
+		.utf8 = hs_terminal_utf8(),
+	};
+}
+
+static int show(struct hs_diff_report *report, bool json, enum hs_colour colour)
+{
+	struct hs_diff functions, stacks = {0};
+	struct hs_text text = {0};
+	hs_diff_make(&functions, &report->old_side, &report->new_side, HS_DIFF_BY_FUNCTION);
+	if (report->stacks)
+		hs_diff_make(&stacks, &report->old_side, &report->new_side, HS_DIFF_BY_STACK);
+	report->work = &functions;
+	report->diff = report->stacks ? &stacks : &functions;
+	if (json)
+		hs_diff_json(&text, report);
+	else
+		hs_diff_text(&text, report);
+	if (!json && !hs_terminal_colour(STDOUT_FILENO, colour))
+		hs_text_strip_colour(&text);
+	int result = hs_write_out(&text, stdout);
+	hs_text_free(&text);
+	hs_diff_free(&functions);
+	hs_diff_free(&stacks);
+	return result == 0 ? HS_EXIT_OK : HS_EXIT_DATA;
+}
+
+int hs_command_diff(int argc, char **argv)
+{
+	static const char *const colours[] = {"auto", "always", "never", NULL};
+	static const char *const sorts[] = {"peak",      "allocated", "calls", /* as enum hs_diff_metric */
+					    "temporary", "leaked",    "moved", NULL};
+	int colour = HS_COLOUR_AUTO, raw = 0, json = 0, stacks = 0, sort = HS_DIFF_PEAK;
+	uint64_t rows = UINT64_MAX, depth = 40;
+	const struct hs_option options[] = {
+		{0, "sort", HS_OPTION_CHOICE, &sort, 0, "METRIC", sorts,
+		 "what is compared: peak (the default), allocated, calls, temporary, leaked, moved"},
+		{'n', "number", HS_OPTION_NUMBER, &rows, 0, "N", NULL, "rows of each table: 10; 0 shows all"},
+		{0, "stacks", HS_OPTION_SET, &stacks, 1, NULL, NULL,
+		 "compare whole stacks and show them, not functions of the program's own code"},
+		{0, "depth", HS_OPTION_NUMBER, &depth, 0, "N", NULL, "frames of each stack: 40; 0 shows all"},
+		{0, "raw", HS_OPTION_SET, &raw, 1, NULL, NULL,
+		 "keep the frames of allocators and containers, which are folded into their callers "
+		 "otherwise"},
+		{0, "json", HS_OPTION_SET, &json, 1, NULL, NULL,
+		 "write JSON with raw integers (docs/json.md): all, or the N that changed most with -n"},
+		{0, "color", HS_OPTION_CHOICE, &colour, 0, "WHEN", colours,
+		 "auto (on a terminal, the default), always or never"},
+		{0},
+	};
+	const struct hs_usage usage = {
+		.command = "diff",
+		.operands = "OLD NEW | NAME",
+		.help = help,
+		.options = options,
+		.fewest = 1,
+		.most = 2,
+		.missing = "which recordings? e.g. heapscope diff server.old.hs.gz server.hs.gz",
+	};
+	int first = hs_options_parse(&usage, argc, argv);
+	if (first < 0)
+		return hs_options_exit_code(first);
+	bool one = first + 1 == argc;
+	struct side old = {.path = one ? make_path(argv[first], ".old.hs.gz") : hs_copy_string(argv[first])};
+	struct side new = {.path = one ? make_path(argv[first], ".hs.gz") : hs_copy_string(argv[first + 1])};
+	int code = HS_EXIT_DATA;
+	if (load(&old, raw) == 0 && load(&new, raw) == 0) {
+		struct hs_diff_report report = {
+			.old = make_report(&old, depth, raw),
+			.new = make_report(&new, depth, raw),
+			.old_side = {old.profile, &old.sites},
+			.new_side = {new.profile, &new.sites},
+			.metric = (enum hs_diff_metric)sort,
+			.rows = rows != UINT64_MAX ? rows
+				: json             ? 0
+						   : 10,
+			.stacks = stacks,
+		};
+		code = show(&report, json, (enum hs_colour)colour);
+	}
+	unload(&old);
+	unload(&new);
+	return code;
+}
