@@ -74,6 +74,16 @@ def test_hardly_any_address_space(record, program, kilobytes):
     assert "surroundings" in recorded.stderr and "no memory left for the recorder" in recorded.stderr
 
 
+def test_no_memory_for_a_thread(record, print_json, print_text, program):
+    """Events that cannot be recorded are counted, and the report says so."""
+    recorded = record([program, "no_memory"])
+    document = print_json(recorded)
+    assert facts(document, "before") == kept(10, 100) and facts(document, "after") == kept(800, 20)
+    assert facts(document, "without_recorder")[0] + document["facts"]["lost_events"] == 1000
+    assert document["facts"]["lost_events"] > 0
+    assert "events could not be recorded" in print_text(recorded)
+
+
 def test_file_size_limit(record, print_json, program):
     document = print_json(record([program, "file_size"]))
     check_plain(document)

@@ -7,6 +7,7 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -133,6 +134,38 @@ static void mode_address_space(void)
 	CHECK(write(1, text, (size_t)length) == length);
 }
 
+NOINLINE static void *without_recorder(void *unused)
+{
+	for (int i = 0; i < 1000; i++)
+		CHECK(keep(malloc(24)));
+	return unused;
+}
+
+/* A new thread for which the program has brought a stack and a heap, and the recorder finds nothing left. */
+static void mode_no_memory(void)
+{
+	static void *blocks[20000];
+	char text[64] = "",
+	     *stack = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pthread_attr_t attributes;
+	pthread_t thread;
+	CHECK(mallopt(M_ARENA_MAX, 1) && mallopt(M_TRIM_THRESHOLD, 64 << 20));
+	before();
+	for (int i = 0; i < 20000; i++)
+		blocks[i] = keep(malloc(24));
+	for (int i = 0; i < 20000; i++)
+		free(blocks[i]);
+	CHECK(pthread_attr_init(&attributes) == 0 && pthread_attr_setstack(&attributes, stack, 65536) == 0);
+	int fd = open("/proc/self/statm", O_RDONLY);
+	CHECK(fd >= 0 && read(fd, text, sizeof text - 1) > 0);
+	close(fd);
+	rlim_t most = strtoul(text, NULL, 10) * 4096;
+	CHECK(setrlimit(RLIMIT_AS, &(struct rlimit){most, most}) == 0);
+	CHECK(pthread_create(&thread, &attributes, without_recorder, NULL) == 0);
+	pthread_join(thread, NULL);
+	after();
+}
+
 static void mode_file_size(void)
 {
 	before();
@@ -233,6 +266,7 @@ int main(int argc, char **argv)
 		{"seccomp_strict", mode_seccomp_strict},
 		{"seccomp_filter", mode_seccomp_filter},
 		{"address_space", mode_address_space},
+		{"no_memory", mode_no_memory},
 		{"file_size", mode_file_size},
 		{"descriptors", mode_descriptors},
 		{"directory", mode_directory},
