@@ -24,7 +24,8 @@ static int list_formats(void)
 {
 	struct hs_text text = {0};
 	for (const struct hs_exporter *exporter = hs_exporters; exporter->name; exporter++)
-		hs_text_addf(&text, "%-12s %s (NAME%s)\n", exporter->name, exporter->help, exporter->suffix);
+		hs_text_addf(&text, "%-12s %s (NAME%s%s)\n", exporter->name, exporter->help,
+			     exporter->one_metric ? ".METRIC" : "", exporter->suffix);
 	int result = hs_write_out(&text, stdout);
 	hs_text_free(&text);
 	return result == 0 ? HS_EXIT_OK : HS_EXIT_DATA;
@@ -112,6 +113,10 @@ static const char *dhat_viewer(void)
 /* Where the file is and how to open it. */
 static void tell_next(const struct hs_exporter *exporter, const char *output)
 {
+	if (exporter->next) {
+		hs_message("wrote %s; next: %s %s", output, exporter->next, output);
+		return;
+	}
 	if (strcmp(exporter->name, "dhat") != 0) {
 		hs_message("wrote %s", output);
 		return;

@@ -35,6 +35,7 @@ struct hs_exporter {
 	const char *name;   /* --format NAME */
 	const char *suffix; /* of the default output name */
 	const char *help;   /* one line */
+	const char *next;   /* a command that opens the file, which follows it; NULL: not that simple */
 	bool binary;
 	bool one_metric; /* holds one number a stack: options.metric */
 	/* Writes the whole document; returns 0, or -1 and an error. */

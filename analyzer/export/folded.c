@@ -84,7 +84,8 @@ static void write_lines(const struct hs_export *export, const struct folding *fo
 		lines = hs_grow(lines, count, &capacity, sizeof *lines);
 		lines[count++] = make_line(names, depth, folding->values[i]);
 	}
-	qsort(lines, count, sizeof *lines, by_line);
+	if (count)
+		qsort(lines, count, sizeof *lines, by_line);
 	for (size_t i = 0; i < count; i++) {
 		fprintf(output, "%s\n", lines[i]);
 		free(lines[i]);

@@ -74,11 +74,17 @@ def check_output(*command):
     return done.stdout
 
 
-def test_metric_is_for_formats_with_one(run_heapscope, made, tmp_path):
+def test_names_and_metrics(run_heapscope, made, tmp_path):
     done = run_heapscope("export", "-f", "folded", made, cwd=tmp_path)
     assert done.returncode == 0 and (tmp_path / "made.peak.folded").exists()
     done = run_heapscope("export", "-f", "folded", "--metric", "calls", made, cwd=tmp_path)
     assert done.returncode == 0 and (tmp_path / "made.calls.folded").exists()
+    done = run_heapscope("export", "--list")
+    assert re.findall(r"^(\w+) .*\(NAME(.*)\)$", done.stdout, re.M) == [
+        ("dhat", ".dhat.json"), ("folded", ".METRIC.folded"), ("speedscope", ".speedscope.json"), ("pprof", ".pb.gz"),
+        ("massif", ".massif.out"), ("callgrind", ".callgrind.out")]
+    done = run_heapscope("export", "-f", "massif", made, cwd=tmp_path)
+    assert done.stderr == "heapscope: wrote made.massif.out; next: ms_print made.massif.out\n"
     done = run_heapscope("export", "-f", "folded", "--metric", "peek", made)
     assert done.returncode == 2 and 'unknown metric "peek"; did you mean peak?' in done.stderr
     done = run_heapscope("export", "-f", "dhat", "--metric", "peak", made)
