@@ -22,6 +22,7 @@ void fuzz_seeds(fuzz_add *add, void *context)
 		"_ZNKSt3_V214error_category10equivalentEiRKSt15error_condition@@GLIBCXX_3.4.21",
 		"_ZdlPvmSt11align_val_t.cold.7",
 		"_Z1fILi3EEvT_IXT_EE",
+		"_RMIC0DGRCI000CC00C0C0_GLOBIC0DIC0C0RIC0I",
 		"main",
 		"",
 	};

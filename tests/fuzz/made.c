@@ -131,15 +131,29 @@ static void write_recursive(struct writer *w)
 	write_symbols(w);
 }
 
+/* Allocations by our own library alone: stacks without a frame that is shown. */
+static void write_frameless(struct writer *w)
+{
+	write_header(w);
+	add_module(w, "/usr/lib/heapscope/libheapscope.so", OWN_LIBRARY);
+	write_modules(w);
+	uint32_t node = add_node(w, 0, 0, 0x1001);
+	write_nodes(w);
+	event_alloc(w, 1, 1, node, 10);
+	write_events(w);
+}
+
 void fuzz_seed_files(fuzz_add *add, void *context)
 {
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 4; i++) {
 		struct writer writer;
 		writer_start(&writer);
 		if (i < 2)
 			write_small(&writer);
-		else
+		else if (i == 2)
 			write_recursive(&writer);
+		else
+			write_frameless(&writer);
 		if (i == 1)
 			write_rest(&writer);
 		add(context, writer.file.data, writer.file.count);
@@ -186,4 +200,5 @@ void fuzz_seed_members(fuzz_add *add, void *context)
 {
 	struct member_adder adder = {add, context};
 	fuzz_seed_files(add_members, &adder);
+	add(context, "\1\1\0\0\0\0\0\0\0", MEMBER_HEAD); /* a header without contents */
 }

@@ -1,5 +1,5 @@
-/* The DHAT exporter: what it writes is JSON that DHAT's viewer can take, with each stack once and the numbers
- * of each point below its maxima. */
+/* All exporters: an error or a document. DHAT's is JSON that its viewer can take, with each stack once and
+ * the numbers of each point below its maxima. */
 #include "base/strings.h"
 #include "export/export.h"
 #include "made.h"
@@ -61,24 +61,28 @@ static void check_document(const char *text, size_t size)
 	json_decref(document);
 }
 
+static void export_as(const struct hs_exporter *exporter, struct hs_profile *profile, bool raw)
+{
+	struct hs_export_options options = {.raw = raw};
+	struct hs_error error = {{0}};
+	char *text = NULL;
+	size_t length = 0;
+	FILE *output = open_memstream(&text, &length);
+	int result = exporter->write(profile, &options, output, &error);
+	fclose(output);
+	if (result != 0)
+		FUZZ_CHECK(error.text[0] != 0);
+	else if (strcmp(exporter->name, "dhat") == 0)
+		check_document(text, length);
+	free(text);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct hs_profile *profile = fuzz_load(data, size);
-	if (!profile)
-		return 0;
-	for (int raw = 0; raw < 2; raw++) {
-		struct hs_export_options options = {.raw = raw};
-		struct hs_error error = {{0}};
-		char *text = NULL;
-		size_t length = 0;
-		FILE *output = open_memstream(&text, &length);
-		int result = hs_exporter_find("dhat")->write(profile, &options, output, &error);
-		fclose(output);
-		if (result == 0)
-			check_document(text, length);
-		else
-			FUZZ_CHECK(error.text[0] != 0);
-		free(text);
+	for (const struct hs_exporter *exporter = hs_exporters; profile && exporter->name; exporter++) {
+		export_as(exporter, profile, false);
+		export_as(exporter, profile, true);
 	}
 	hs_profile_free(profile);
 	return 0;
