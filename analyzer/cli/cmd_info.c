@@ -1,0 +1,242 @@
+/* heapscope info: what is in a recording file, how complete it is, and which modules lack names or lines. */
+#include "cli/cli.h"
+#include "cli/format.h"
+#include "cli/names.h"
+#include "cli/options.h"
+#include "cli/report.h"
+#include "cli/terminal.h"
+#include "profile/contents.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char help[] =
+	"Shows what a recording file consists of, how complete the recording is, and which modules\n"
+	"have no debug information (function names, lines), with their build-ids. It does not read the "
+	"events,\n"
+	"so it is fast on large files.\n"
+	"\n"
+	"Exit codes: 0; 1 if the file cannot be read or is no recording; 2 for usage.\n"
+	"Environment: NO_COLOR, COLUMNS (when standard output is not a terminal).";
+
+struct info {
+	struct hs_report report;
+	struct hs_contents contents;
+};
+
+static void add_line(struct hs_text *text, const struct info *info, const char *head, const char *words)
+{
+	struct hs_text label = {0};
+	hs_text_add(&label, "  ");
+	hs_text_left(&label, head, 11);
+	hs_report_paragraph(text, &info->report, label.bytes, words);
+	hs_text_free(&label);
+}
+
+static void add_file(struct hs_text *text, const struct info *info)
+{
+	const struct hs_facts *facts = &info->report.profile->facts;
+	const struct hs_contents *contents = &info->contents;
+	struct hs_text words = {0};
+	hs_text_clean(&words, info->report.path);
+	hs_text_add(text, HS_BOLD);
+	hs_middle_short(text, words.bytes, info->report.columns, info->report.utf8);
+	hs_text_add(text, HS_PLAIN "\n");
+	hs_text_free(&words);
+
+	hs_text_clean(&words, facts->program ? facts->program : "(unknown)");
+	hs_text_addf(&words, ", pid %" PRIu32 ", %s", facts->pid, hs_time(facts->duration_us).text);
+	add_line(text, info, "program", words.bytes);
+	hs_text_free(&words);
+
+	hs_text_addf(&words, "%s in %s", hs_size(contents->file_bytes).text,
+		     hs_counted(contents->members, "member").text);
+	if (contents->whole_bytes < contents->file_bytes)
+		hs_text_addf(&words, "; the last %s are not whole",
+			     hs_size(contents->file_bytes - contents->whole_bytes).text);
+	add_line(text, info, "file", words.bytes);
+	hs_text_free(&words);
+}
+
+static void add_members(struct hs_text *text, const struct info *info)
+{
+	static const char *const names[HS_CONTENTS_KINDS] = {
+		[HS_MEMBER_HEADER] = "header",   [HS_MEMBER_MODULES] = "modules",
+		[HS_MEMBER_NODES] = "nodes",     [HS_MEMBER_EVENTS] = "events",
+		[HS_MEMBER_SAMPLES] = "samples", [HS_MEMBER_MARKS] = "marks",
+		[HS_MEMBER_SYMBOLS] = "symbols", [HS_MEMBER_THREADS] = "threads",
+		[HS_MEMBER_FOOTER] = "footer",   [HS_CONTENTS_KINDS - 1] = "(unknown)",
+	};
+	hs_report_title(text, &info->report, "MEMBERS", "");
+	hs_text_addf(text, HS_DIM "  %-11s%9s%16s%14s%14s" HS_PLAIN "\n", "kind", "members", "items",
+		     "in the file", "unpacked");
+	for (unsigned kind = 1; kind < HS_CONTENTS_KINDS; kind++) {
+		if (info->contents.kinds[kind].members == 0)
+			continue;
+		hs_text_addf(text, "  %-11s%9s%16s%14s%14s\n", names[kind],
+			     hs_count(info->contents.kinds[kind].members).text,
+			     hs_count(info->contents.kinds[kind].items).text,
+			     hs_size(info->contents.kinds[kind].packed_bytes).text,
+			     hs_size(info->contents.kinds[kind].raw_bytes).text);
+	}
+}
+
+static void add_gap(struct hs_text *text, const struct info *info, uint64_t count, const char *noun,
+		    const char *words, unsigned *gaps)
+{
+	struct hs_text line = {0};
+	if (count == 0)
+		return;
+	hs_text_addf(&line, "%s %s", hs_counted(count, noun).text, words);
+	hs_report_paragraph(text, &info->report, "  ", line.bytes);
+	hs_text_free(&line);
+	++*gaps;
+}
+
+static void add_reason(struct hs_text *text, const struct info *info, const char *head, const char *reason,
+		       unsigned *gaps)
+{
+	struct hs_text line = {0};
+	if (reason == NULL)
+		return;
+	hs_text_add(&line, head);
+	hs_text_clean(&line, reason);
+	hs_report_paragraph(text, &info->report, "  ", line.bytes);
+	hs_text_free(&line);
+	++*gaps;
+}
+
+static void add_completeness(struct hs_text *text, const struct info *info)
+{
+	const struct hs_facts *facts = &info->report.profile->facts;
+	unsigned gaps = 0;
+	hs_report_title(text, &info->report, "COMPLETENESS", "");
+	if (!info->contents.footer && facts->warning == NULL)
+		add_reason(text, info, "", "no footer: still being written, or cut off", &gaps);
+	add_reason(text, info, "", facts->warning, &gaps);
+	add_reason(text, info, "recording ended before the program did: ", facts->stopped, &gaps);
+	add_gap(text, info, facts->lost_events, "event", "lost: all numbers are too low by them", &gaps);
+	add_gap(text, info, facts->truncated_stacks, "stack", "without outer callers: too deep", &gaps);
+	add_gap(text, info, facts->broken_stacks, "stack",
+		"without outer callers: code without unwind tables", &gaps);
+	add_gap(text, info, facts->unknown_frees, "free", "of blocks from before the recording", &gaps);
+	add_gap(text, info, facts->repaired_frees, "free", "implied by the next allocation at the address",
+		&gaps);
+	add_gap(text, info, facts->late_events, "event", "out of order", &gaps);
+	if (gaps == 0)
+		hs_text_add(text, "  complete: no event lost, every stack whole\n");
+}
+
+static void add_module(struct hs_text *text, const struct info *info, uint32_t index)
+{
+	const struct hs_profile *profile = info->report.profile;
+	const struct hs_module *module = &profile->modules[index];
+	const struct hs_contents_module *counts = &info->contents.modules[index];
+	struct hs_text path = {0};
+	hs_text_clean(&path, profile->strings.items[module->path]);
+	hs_text_add(text, "  ");
+	hs_middle_short(text, path.bytes && path.count ? path.bytes : "(no file: generated code)",
+			info->report.columns - 2, info->report.utf8);
+	hs_text_free(&path);
+	hs_text_addf(text, "\n    %s: %s without line, %s without name\n    build-id ",
+		     hs_counted(counts->frames, "frame").text, hs_count(counts->without_line).text,
+		     hs_count(counts->unnamed).text);
+	for (uint32_t i = 0; i < module->build_id_bytes && i < sizeof(module->build_id); i++)
+		hs_text_addf(text, "%02x", module->build_id[i]);
+	hs_text_add(text, module->build_id_bytes ? "\n" : "none\n");
+}
+
+/* A few frames without a line are usual (start-up code in assembly): debug information is missing where most
+ * are. */
+static bool lacks(const struct hs_contents_module *module)
+{
+	return module->unnamed * 2 > module->frames || module->without_line * 2 > module->frames;
+}
+
+static void add_modules(struct hs_text *text, const struct info *info)
+{
+	const struct hs_profile *profile = info->report.profile;
+	uint32_t used = 0, lacking = 0, few = 0;
+	struct hs_text right = {0};
+	for (uint32_t i = 0; i < profile->module_count; i++) {
+		const struct hs_contents_module *module = &info->contents.modules[i];
+		used += module->frames > 0;
+		lacking += lacks(module);
+		few += lacks(module) ? 0 : module->without_line;
+	}
+	hs_text_addf(&right, "%s of %s, %s in stacks", hs_count(lacking).text,
+		     hs_counted(profile->module_count, "module").text, hs_count(used).text);
+	hs_report_title(text, &info->report, "MODULES WITHOUT DEBUG INFORMATION", right.bytes);
+	hs_text_free(&right);
+	if (lacking == 0)
+		hs_text_add(text, "  none\n");
+	for (uint32_t i = 0; i < profile->module_count; i++) {
+		if (lacks(&info->contents.modules[i]))
+			add_module(text, info, i);
+	}
+	if (few || lacking)
+		hs_text_add(text, "\n");
+	if (few) {
+		struct hs_text words = {0};
+		hs_text_addf(&words, "%s without line in the other modules", hs_counted(few, "frame").text);
+		hs_report_paragraph(text, &info->report, "note: ", words.bytes);
+		hs_text_free(&words);
+	}
+	if (lacking && info->contents.kinds[HS_MEMBER_SYMBOLS].members == 0)
+		hs_report_paragraph(text, &info->report, "note: ",
+				    "names are written when the program ends: this file has none at all");
+	else if (lacking)
+		hs_report_paragraph(text, &info->report, "note: ",
+				    "build them with -g, or install their debug symbols (on Debian packages "
+				    "that end in -dbgsym), and record again: names are looked up when the "
+				    "program ends");
+}
+
+int hs_command_info(int argc, char **argv)
+{
+	static const char *const colours[] = {"auto", "always", "never", NULL};
+	int colour = HS_COLOUR_AUTO;
+	const struct hs_option options[] = {
+		{0, "color", HS_OPTION_CHOICE, &colour, 0, "WHEN", colours,
+		 "auto (on a terminal, the default), always or never"},
+		{0},
+	};
+	const struct hs_usage usage = {
+		.command = "info",
+		.operands = "FILE",
+		.help = help,
+		.options = options,
+		.fewest = 1,
+		.most = 1,
+		.missing = "which recording? e.g. heapscope info server.hs.gz",
+	};
+	int first = hs_options_parse(&usage, argc, argv);
+	if (first < 0)
+		return hs_options_exit_code(first);
+	struct hs_error error = {{0}};
+	struct hs_profile *profile = hs_profile_load(argv[first], &error);
+	if (profile == NULL) {
+		hs_notice(error.text);
+		return HS_EXIT_DATA;
+	}
+	struct info info = {.report = {.profile = profile,
+				       .path = argv[first],
+				       .columns = hs_terminal_columns(STDOUT_FILENO),
+				       .utf8 = hs_terminal_utf8()}};
+	struct hs_text text = {0};
+	hs_contents_make(&info.contents, profile);
+	add_file(&text, &info);
+	add_members(&text, &info);
+	add_completeness(&text, &info);
+	add_modules(&text, &info);
+	if (!hs_terminal_colour(STDOUT_FILENO, (enum hs_colour)colour))
+		hs_text_strip_colour(&text);
+	int result = hs_write_out(&text, stdout);
+	hs_text_free(&text);
+	hs_contents_free(&info.contents);
+	hs_profile_free(profile);
+	return result == 0 ? HS_EXIT_OK : HS_EXIT_DATA;
+}
