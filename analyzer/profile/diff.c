@@ -87,6 +87,21 @@ static void key_add_module(struct key *key, const struct hs_profile *profile, ui
 	key_add(key, name, version ? (size_t)(version - name) + 3 : strlen(name));
 }
 
+/* A compiler's copies of a function (without debug information they have names of their own) come and go with
+ * every build: the length of the name without what marks a copy. */
+static size_t name_length(const char *function)
+{
+	static const char *const marks[] = {" [clone ",   ".isra.", ".constprop.", ".part.",
+					    ".lto_priv.", ".llvm.", ".cold"};
+	size_t length = strlen(function);
+	for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++) {
+		const char *mark = strstr(function, marks[i]);
+		if (mark && mark > function && (size_t)(mark - function) < length)
+			length = (size_t)(mark - function);
+	}
+	return length;
+}
+
 /* The number in `names` of what a frame is called. A frame without a function is known by its address where
  * both sides have the same file; else all such frames of a module are one. */
 static uint32_t name_frame(struct hs_strings *names, struct key *key, const struct hs_profile *profile,
@@ -98,7 +113,7 @@ static uint32_t name_frame(struct hs_strings *names, struct key *key, const stru
 	key_add(key, "f", 1); /* never empty: 0 stands for "not yet" */
 	key_add_module(key, profile, frame->module);
 	key_add(key, "\1", 1);
-	key_add(key, function, strlen(function));
+	key_add(key, function, name_length(function));
 	key_add(key, "\1", 1);
 	key_add(key, file, strlen(file));
 	if (frame->function == 0 && frame->module < profile->module_count && same_builds[frame->module]) {

@@ -178,10 +178,27 @@ static void against_itself_and_nothing(void)
 	CHECK_NUMBER(hs_diff_same_program(&old, &new), 0);
 }
 
+/* parse.part.0 in one build, parse.isra.0.cold in the other */
+static void copies_of_the_compiler(void)
+{
+	struct hs_diff diff;
+	char *name = old_strings[3], *other = new_strings[1];
+	old_strings[3] = (char[]){"parse.part.0"};
+	new_strings[1] = (char[]){"parse.isra.0.cold"};
+	hs_diff_make(&diff, &old, &new, HS_DIFF_BY_STACK);
+	CHECK_NUMBER(diff.count, 8);
+	CHECK_NUMBER(diff.items[1].old.allocations, 10);
+	CHECK_NUMBER(diff.items[1].new.allocations, 10);
+	hs_diff_free(&diff);
+	old_strings[3] = name;
+	new_strings[1] = other;
+}
+
 int main(void)
 {
 	by_stack();
 	by_function();
 	against_itself_and_nothing();
+	copies_of_the_compiler();
 	return check_failures();
 }
