@@ -269,11 +269,14 @@ EXPORT int prctl(int option, ...)
 	va_end(list);
 	bool forbids_clock = (option == PR_SET_SECCOMP && a == SECCOMP_MODE_STRICT) ||
 			     (option == PR_SET_TSC && a == PR_TSC_SIGSEGV);
+	bool jails = option == PR_SET_SECCOMP && a == SECCOMP_MODE_STRICT;
 	if (forbids_clock)
 		hs_clock_freeze(true);
 	long result = arch_syscall(SYS_prctl, option, (long)a, (long)b, (long)c, (long)d, 0);
-	if (result >= 0)
+	if (result >= 0) {
+		hs_process.jailed |= jails;
 		return (int)result;
+	}
 	if (forbids_clock)
 		hs_clock_freeze(false);
 	errno = (int)-result;

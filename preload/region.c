@@ -9,6 +9,8 @@
 
 void *hs_pages(size_t bytes, bool wipe)
 {
+	if (hs_process.jailed)
+		return NULL;
 	long pages = arch_syscall(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
 				  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (pages < 0 && pages > -4096)
@@ -49,7 +51,7 @@ static char *map_extent(struct area *area, int extent)
 	    area->offset + extent_start(area, extent) + bytes > hs_process.header->file_bytes)
 		return NULL;
 	char *before = hs_area_at(area, extent_start(area, extent) - HS_PAGE_BYTES);
-	if (!before)
+	if (!before || hs_process.jailed)
 		return NULL;
 	long place = arch_syscall(SYS_mremap, (long)before, 0, (long)(bytes + HS_PAGE_BYTES), MREMAP_MAYMOVE,
 				  0, 0);
@@ -193,14 +195,18 @@ static bool more_chunks(void)
 /* What a thread that waits has seen of the collector. */
 struct patience {
 	uint32_t drained, beat;
-	uint64_t since_ns; /* when the collector last moved */
+	uint64_t since_ms; /* when the collector last moved */
 };
 
-static uint64_t monotonic_ns(void)
+/* Without a system call if possible: the program may have locked itself in. */
+static uint64_t now_ms(void)
 {
+	uint32_t tsc_a_ms = hs_process.header->tsc_a_ms;
+	if (hs_process.clock_is_readable && tsc_a_ms)
+		return hs_stamp_now() / tsc_a_ms;
 	struct timespec now = {0};
 	arch_syscall(SYS_clock_gettime, CLOCK_MONOTONIC, (long)&now, 0, 0, 0, 0);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
 /* One wait of at most 50 ms, shorter if signals come, unless chunks were drained since patience->drained.
@@ -213,16 +219,15 @@ static bool wait_for_collector(struct patience *patience)
 	arch_syscall(SYS_futex, (long)&header->drained, FUTEX_WAIT, patience->drained, (long)&time_out, 0, 0);
 	__atomic_sub_fetch(&header->waiters, 1, __ATOMIC_SEQ_CST);
 	uint32_t beat = load_relaxed(&header->heartbeat);
-	uint64_t now_ns = monotonic_ns();
-	if (!patience->since_ns || beat != patience->beat ||
+	uint64_t now = now_ms();
+	if (!patience->since_ms || beat != patience->beat ||
 	    load_acquire(&header->drained) != patience->drained)
-		patience->since_ns = now_ns;
+		patience->since_ms = now;
 	patience->beat = beat;
-	uint64_t silent_ns = now_ns - patience->since_ns;
+	uint64_t silent_ms = now - patience->since_ms;
 	/* ESRCH alone proves nothing: the target may live in another pid namespace. */
-	bool gone =
-		silent_ns > 500000000u && arch_syscall(SYS_kill, header->collector_pid, 0, 0, 0, 0, 0) == -3;
-	return !gone && silent_ns < 5000000000u;
+	bool gone = silent_ms > 500 && arch_syscall(SYS_kill, header->collector_pid, 0, 0, 0, 0, 0) == -3;
+	return !gone && silent_ms < 5000;
 }
 
 /* The event has no place. The next one of this thread takes the slow path, and ends there. */
@@ -249,6 +254,10 @@ bool hs_chunk_next(struct thread *thread)
 			break;
 		if (index < header->backlog_chunks && more_chunks())
 			continue;
+		if (hs_process.jailed) {
+			__atomic_add_fetch(&header->lost_events, 1, __ATOMIC_RELAXED);
+			return false;
+		}
 		if (!waited)
 			__atomic_add_fetch(&header->waits, 1, __ATOMIC_RELAXED);
 		waited = true;

@@ -65,6 +65,7 @@ struct process {
 	uint32_t generation; /* grows when a module goes: remembered stacks are void then */
 	bool clock_is_tsc;
 	bool clock_is_readable; /* by a TSC read, that is */
+	bool jailed;            /* strict seccomp: any system call of ours would be the end of the process */
 	bool follow_forks;
 	enum unwinder unwinder;
 	uint64_t stack_end;        /* of the initial thread */

@@ -67,6 +67,7 @@ static void get_ready(struct hs_image *image)
 	image->ready = true;
 	bool tsc = hs_peek(&header->clock) == HS_CLOCK_TSC;
 	image->clock = hs_clock_make(tsc ? HS_CLOCK_TSC : HS_CLOCK_MONOTONIC);
+	header->tsc_a_ms = tsc ? (uint32_t)image->clock.stamps_a_ms : 0;
 	uint64_t now = hs_clock_now(&image->clock), start = hs_peek(&header->start_stamp);
 	uint64_t age_ms = (hs_monotonic_ns() - image->connect_ns) / MS + 1000;
 	if (start > now || now - start > age_ms * image->clock.stamps_a_ms)
@@ -435,6 +436,9 @@ static void keep_health(struct hs_image *image)
 		image->late_events = hs_drain_late(image->drain);
 	}
 	const char *why = stop_text(hs_peek(&header->stopped));
+	if (!why && !image->ready)
+		why = "it could not map the memory that it shares with the recorder (no descriptor was "
+		      "left?)";
 	if (!image->stopped && why) {
 		image->stopped = hs_copy_string(why);
 		tell_of_stop(image);

@@ -74,7 +74,7 @@ struct hs_region_header {
 	uint32_t collector_pid; /* in the collector's pid namespace */
 	uint64_t file_bytes;    /* size of the memfd: no extent may pass it */
 	uint32_t backlog_chunks; /* a thread that finds this many FULL chunks waits */
-	uint32_t reserved0;
+	uint32_t tsc_a_ms; /* ticks of the TSC in a millisecond; 0: not known (yet) */
 
 	/* Written once by the shim before `ready`. */
 	uint32_t ready; /* 1 (release) once the fields of this group stand */

@@ -14,7 +14,8 @@
 static bool readable(uint64_t address)
 {
 	enum { NO_SUCH_HOW = 99 };
-	return arch_syscall(SYS_rt_sigprocmask, NO_SUCH_HOW, (long)address, 0, 8, 0, 0) != -EFAULT;
+	return !hs_process.jailed &&
+	       arch_syscall(SYS_rt_sigprocmask, NO_SUCH_HOW, (long)address, 0, 8, 0, 0) != -EFAULT;
 }
 
 /* A return address lies behind a call, in a module or in code that no module knows (another JIT frame). */
@@ -72,7 +73,7 @@ static bool load_libunwind(void)
 	if (libunwind.loaded)
 		return libunwind.loaded > 0;
 	/* The loader is at work, perhaps in this very thread: another time. */
-	if (_r_debug.r_state != RT_CONSISTENT)
+	if (_r_debug.r_state != RT_CONSISTENT || hs_process.jailed)
 		return false;
 	void *library = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
 	libunwind.getcontext = symbol(library, NAME_OF(unw_tdep_getcontext));

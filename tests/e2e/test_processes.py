@@ -83,6 +83,7 @@ def test_started_programs(documents, mode, programs):
     check_complete(parent)
     assert facts(parent, "before") == kept(10, 100) and facts(parent, "after") == kept(10, 200)
     assert facts(parent, "leaf") == NOTHING
+    assert facts(parent, "in_worker") == (kept(20, 25) if mode == "vfork" else NOTHING)
     assert sorted(os.path.basename(child["facts"]["program"]).replace("dash", "sh") for child in children) == sorted(programs)
     for child in children:
         if os.path.basename(child["facts"]["program"]) == "processes":

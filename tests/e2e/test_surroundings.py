@@ -51,6 +51,18 @@ def test_seccomp(record, print_json, program, mode):
     check_plain(print_json(record([program, mode])))
 
 
+def test_seccomp_while_the_recorder_is_behind(record, print_json, program):
+    """More events than the shared memory holds: where waiting is forbidden some may be lost, and are counted."""
+    document = print_json(record([program, "seccomp_filter", "flood"]))
+    check_plain(document)
+    assert document["totals"]["allocations"] == 2 * 1500000 + 810
+    document = print_json(record([program, "seccomp_strict", "flood"]))
+    assert facts(document, "before") == kept(10, 100) and facts(document, "after") == kept(800, 20)
+    about, totals = document["facts"], document["totals"]
+    assert about["lost_events"] + about["unknown_frees"] + totals["allocations"] + totals["frees"] - about["repaired_frees"] \
+        == 4 * 1500000 + 810
+
+
 def test_address_space_is_full(record, print_json, program):
     recorded = record([program, "address_space"])
     document = print_json(recorded)
@@ -105,6 +117,12 @@ def test_no_descriptors_left(record, print_json, program):
 def test_few_descriptors_from_the_start(record, print_json, program):
     """The loader needs one more than the three that are open."""
     check_plain(print_json(record(["sh", "-c", f"ulimit -Sn 4; exec {program} plain"]).files[-1]))
+
+
+def test_no_descriptor_for_the_recorder(record, program):
+    """Not even the hard limit leaves one: the program runs, and that it is not recorded is said."""
+    recorded = record(["sh", "-c", f"ulimit -n 4; exec {program} plain"])
+    assert "surroundings" in recorded.stderr and "no descriptor was left" in recorded.stderr
 
 
 def test_working_directory_vanishes(record, print_json, program, tmp_path):

@@ -151,6 +151,7 @@ static void mode_vfork(void)
 	before();
 	pid_t pid = vfork();
 	if (pid == 0) {
+		in_worker(); /* not allowed, and done all the same: the blocks are the parent's */
 		execv("/no/such/program", arguments);
 		_exit(127);
 	}

@@ -75,6 +75,8 @@ static void mode_seccomp_strict(void)
 	before();
 	CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) == 0);
 	after();
+	if (arguments[0])
+		churn(1500000);
 	syscall(SYS_exit, 0); /* the only one that is left */
 }
 
@@ -95,7 +97,7 @@ static void mode_seccomp_filter(void)
 	before();
 	CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
 	CHECK(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) == 0);
-	churn(300000);
+	churn(arguments[0] ? 1500000 : 300000);
 	after();
 }
 
