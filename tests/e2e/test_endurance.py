@@ -15,7 +15,7 @@ from conftest import clean_environment
 import reliability
 
 MIB = 1 << 20
-POOL = 72 * MIB  # chunks: the pool doubles until 32 MiB of them are full, and others are in use; and the rest of the region
+POOL = 24 * MIB  # chunks: the pool doubles until 8 MiB of them are full, and others are in use; and the rest of the region
 
 
 def small_and_long(names, small, large):
