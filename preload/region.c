@@ -238,6 +238,13 @@ static bool lose_event(void)
 	return false;
 }
 
+/* What is mapped ahead suffices, unless there are more threads than half of it. */
+static bool may_grow(uint32_t full)
+{
+	uint32_t most = hs_process.header->backlog_chunks;
+	return full < most && (load_relaxed(&hs_process.header->chunk_count) < most || full < most / 2);
+}
+
 bool hs_chunk_next(struct thread *thread)
 {
 	struct hs_region_header *header = hs_process.header;
@@ -252,7 +259,7 @@ bool hs_chunk_next(struct thread *thread)
 		index = take_free(&found);
 		if (found)
 			break;
-		if (index < header->backlog_chunks && more_chunks())
+		if (may_grow(index) && more_chunks())
 			continue;
 		if (hs_process.jailed) {
 			__atomic_add_fetch(&header->lost_events, 1, __ATOMIC_RELAXED);
