@@ -4,6 +4,7 @@
 
 #include <linux/futex.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <time.h>
 
@@ -114,25 +115,25 @@ void hs_region_forget(void)
 	hs_pages_free(header, HS_HEADER_BYTES);
 }
 
-/* What a busy program will need, mapped while it costs nothing but address space: in a sandbox mremap may be
- * the end of the process. */
-static void map_ahead(void)
-{
-	enum { NODES_AHEAD = 1 << 20 };
-	uint64_t chunk_bytes = (uint64_t)hs_process.header->backlog_chunks * HS_CHUNK_BYTES,
-		 node_bytes = (uint64_t)NODES_AHEAD * HS_NODE_BYTES;
-	for (uint64_t at = HS_CHUNKS_FIRST; at < chunk_bytes && at < HS_CHUNKS_MOST; at *= 2)
-		hs_area_at(&hs_process.chunks, at);
-	for (uint64_t at = HS_NODES_FIRST; at < node_bytes; at *= 2)
-		hs_area_at(&hs_process.nodes, at);
-}
-
 /* Where address space is short it is the program's. */
 static uint64_t address_space(void)
 {
 	struct rlimit limit;
 	long result = arch_syscall(SYS_prlimit64, 0, RLIMIT_AS, 0, (long)&limit, 0, 0);
 	return result == 0 ? limit.rlim_cur : RLIM_INFINITY;
+}
+
+void hs_region_map_ahead(void)
+{
+	enum { NODES_AHEAD = 1 << 20 };
+	if (!hs_recording() || address_space() != RLIM_INFINITY)
+		return;
+	uint64_t chunk_bytes = (uint64_t)hs_process.header->backlog_chunks * HS_CHUNK_BYTES,
+		 node_bytes = (uint64_t)NODES_AHEAD * HS_NODE_BYTES;
+	for (uint64_t at = HS_CHUNKS_FIRST; at < chunk_bytes && at < HS_CHUNKS_MOST; at *= 2)
+		hs_area_at(&hs_process.chunks, at);
+	for (uint64_t at = HS_NODES_FIRST; at < node_bytes; at *= 2)
+		hs_area_at(&hs_process.nodes, at);
 }
 
 bool hs_region_map(int fd)
@@ -149,8 +150,10 @@ bool hs_region_map(int fd)
 		 begin_area(&hs_process.modules, fd, HS_MODULES_OFFSET, HS_MODULES_FIRST, HS_MODULES_MOST) &&
 		 begin_area(&hs_process.nodes, fd, HS_NODES_OFFSET, HS_NODES_FIRST, HS_NODES_MOST) &&
 		 begin_area(&hs_process.chunks, fd, HS_CHUNKS_OFFSET, HS_CHUNKS_FIRST, HS_CHUNKS_MOST)) {
-		if (space == RLIM_INFINITY)
-			map_ahead();
+		/* Root needs no prctl for a sandbox, and may lock as much memory as he likes. */
+		if (arch_syscall(SYS_geteuid, 0, 0, 0, 0, 0, 0) == 0 ||
+		    arch_syscall(SYS_prctl, PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0, 0) == 1)
+			hs_region_map_ahead();
 		return true;
 	}
 	store_relaxed(&header->stopped, HS_STOP_NO_MEMORY);

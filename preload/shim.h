@@ -98,6 +98,8 @@ void hs_pages_free(void *pages, size_t bytes);
  * straddle extents. */
 void *hs_area_at(struct area *area, uint64_t offset);
 bool hs_region_map(int fd);
+/* Maps what a busy program will need, while it may: in a sandbox mremap may be the end of the process. */
+void hs_region_map_ahead(void);
 void hs_region_forget(void); /* in a fork child: unmaps the parent's region */
 
 struct thread;

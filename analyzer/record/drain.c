@@ -218,8 +218,8 @@ static bool more_words(struct hs_drain *drain, struct hs_stream *stream)
 			stream->open = false;
 			stream->gap = false;
 			/* The thread's next chunk may be there, but not seen yet. */
-			stream->handed_over = stream->first_chunk == NO_CHUNK && !drain->finish &&
-					      !hs_peek(&header->last);
+			stream->handed_over =
+				stream->first_chunk == NO_CHUNK && !drain->finish && !hs_peek(&header->last);
 			release(drain, index, header);
 			continue;
 		} else {

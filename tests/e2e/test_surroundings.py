@@ -131,8 +131,7 @@ def test_working_directory_vanishes(record, print_json, program, tmp_path):
 
 
 def test_locked_memory(record, print_json, program):
-    if os.geteuid() != 0 and subprocess.run([program, "locked"], capture_output=True, timeout=60).returncode != 0:
-        return  # the limit on locked memory is too low without us, too
+    """Also where the limit on locked memory is the usual 8 MiB, for others than root."""
     recorded = record([program, "locked"])
     check_plain(print_json(recorded))
     assert int(recorded.stdout) < 100 << 10
@@ -156,7 +155,7 @@ int main(void) { work(); }
 NAMESPACES = {
     "private mounts": (["unshare", "--mount"], ""),
     "another /tmp": (["unshare", "--mount"], "mount -t tmpfs none {sockets} && "),
-    "no /dev/shm": (["unshare", "--mount"], "{{ ! mountpoint -q /dev/shm || umount -l /dev/shm; }} && "),
+    "no /dev/shm": (["unshare", "--mount"], "mount -t tmpfs -o mode=0,ro none /dev/shm && "),
     "small /dev/shm": (["unshare", "--mount"], "mount -t tmpfs -o size=4k none /dev/shm && "),
     "no /proc": (["unshare", "--mount"], "mount -t tmpfs none /proc && "),
     "own network": (["unshare", "--net"], ""),

@@ -248,6 +248,7 @@ static void mode_exec_fails(void)
 	CHECK(fd >= 0 && write(fd, "\1\2\3\4", 4) == 4 && fchmod(fd, 0755) == 0);
 	close(fd);
 	CHECK(execv(garbage, arguments) == -1 && errno == ENOEXEC);
+	CHECK(setenv("PATH", "/usr/bin:/bin", 1) == 0);
 	CHECK(execvp("no-such-program-anywhere", arguments) == -1 && errno == ENOENT);
 	CHECK(unlink(garbage) == 0);
 	after();
