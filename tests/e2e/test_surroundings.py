@@ -212,7 +212,8 @@ def waiting(heapscope, program, tmp_path):
     def start(events):
         output = tmp_path / "waiting.hs.gz"
         running = subprocess.Popen([heapscope, "run", "-o", output, program, "waits", str(events)], stdin=subprocess.PIPE,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   env=dict(os.environ, TMPDIR=os.fspath(tmp_path)))  # a killed one leaves its socket
         started.append(running)
         assert running.stdout.readline() == "ready\n"
         with open(f"/proc/{running.pid}/task/{running.pid}/children") as children:
