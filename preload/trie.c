@@ -18,8 +18,7 @@ static struct trie_table *new_table(uint64_t entries)
 {
 	struct trie_table *table = hs_pages(table_bytes(entries), false);
 	if (table)
-		*table = (struct trie_table){.mask = entries - 1,
-					     .shift = 64 - (unsigned)__builtin_ctzll(entries)};
+		table->mask = entries - 1;
 	return table;
 }
 

@@ -12,16 +12,16 @@ struct trie_entry {
 struct trie_table {
 	uint64_t mask;
 	uint64_t used;
-	unsigned shift; /* 64 - log2 of the entries */
 	struct trie_entry entries[];
 };
 
 extern _Atomic(struct trie_table *) hs_trie;
 
-/* The parent enters by one product and one sum only: along a stack, each look-up waits for the one before. */
+/* Along a stack each look-up waits for the parent that the one before yields: it enters by the cheapest sum
+ * there is. For one place, the dense ids of its parents spread well all the same. */
 static inline uint64_t trie_slot(const struct trie_table *table, uint32_t parent, uint64_t place)
 {
-	return (place * 0xd6e8feb86659fd93ULL + parent * 0x9e3779b97f4a7c15ULL) >> table->shift;
+	return ((place * 0xd6e8feb86659fd93ULL >> 32) + parent * 9ULL) & table->mask;
 }
 
 /* Finds or makes the node that the table does not hold where it is looked for first. */

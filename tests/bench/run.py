@@ -64,10 +64,10 @@ def prepare(folder):
     sql = ("create table t(a integer, b text); with recursive n(i) as (select 1 union all select i + 1 from n where i < 300000) "
            "insert into t select i, 'row ' || i from n; create index x on t(b); select count(*), max(b) from t;")
     return [
-        Workload("churn-1", [churn, "1", "3000000", "10"]),
-        Workload("churn-1-deep", [churn, "1", "3000000", "40"]),
-        Workload("churn-1-deeper", [churn, "1", "3000000", "100"]),
-        Workload("churn-2", [churn, "2", "1500000", "10"]),
+        Workload("churn-1", [churn, "1", "6000000", "10"]),
+        Workload("churn-1-deep", [churn, "1", "6000000", "40"]),
+        Workload("churn-1-deeper", [churn, "1", "6000000", "100"]),
+        Workload("churn-2", [churn, "2", "3000000", "10"]),
         Workload("logparse-1", [logparse, "owned", "300000", "1"]),
         Workload("logparse-2", [logparse, "owned", "150000", "2"]),
         Workload("jq", ["jq", "length", document]),
