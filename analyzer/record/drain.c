@@ -17,6 +17,7 @@ enum {
 	BUCKETS = 256,
 	/* a few ms of work: new processes wait for the end of a round */
 	ROUND_ITEMS = 65536,
+	RELEASED_MOST = 8, /* chunks that waiting threads are told of together */
 	KEEP_ROUNDS = 256, /* a stream without chunk is forgotten after so many */
 };
 
@@ -164,16 +165,6 @@ static uint32_t committed_words(const struct hs_chunk_header *header)
 }
 
 /* Gives a chunk that is read back to the target. After the end nobody needs it. */
-static void release(struct hs_drain *drain, uint32_t index, struct hs_chunk_header *header)
-{
-	drain->chunks[index] = (struct chunk){0};
-	if (drain->finish)
-		return;
-	memset(header, 0, sizeof *header);
-	__atomic_store_n(&drain->view->header->chunk_state[index], HS_CHUNK_FREE, __ATOMIC_RELEASE);
-	drain->released++;
-}
-
 static void wake_waiters(struct hs_drain *drain)
 {
 	struct hs_region_header *header = drain->view->header;
@@ -183,6 +174,18 @@ static void wake_waiters(struct hs_drain *drain)
 	__atomic_add_fetch(&header->drained, 1, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&header->waiters, __ATOMIC_SEQ_CST))
 		syscall(SYS_futex, &header->drained, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
+
+static void release(struct hs_drain *drain, uint32_t index, struct hs_chunk_header *header)
+{
+	drain->chunks[index] = (struct chunk){0};
+	if (drain->finish)
+		return;
+	memset(header, 0, sizeof *header);
+	__atomic_store_n(&drain->view->header->chunk_state[index], HS_CHUNK_FREE, __ATOMIC_RELEASE);
+	/* not only at the end of a round: a core would lie idle */
+	if (++drain->released == RELEASED_MOST)
+		wake_waiters(drain);
 }
 
 static void open_chunk(struct hs_drain *drain, struct hs_stream *stream, struct hs_chunk_header *header)
