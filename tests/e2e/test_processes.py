@@ -146,6 +146,18 @@ def test_wrappers(documents, program, tmp_path, wrapper):
     assert facts(document, "leaf") == kept(5, 11)
 
 
+def test_make(documents, program, tmp_path):
+    """Two programs at a time, each below make and a shell; each has a recording of its own."""
+    rule = "\t@'{program}' leaf || test $$? = 4\n".format(program=program)
+    (tmp_path / "Makefile").write_text(".PHONY: all one two\nall: one two\none:\n" + rule + "two:\n" + rule)
+    _, *others = documents(["make", "-j2", "-C", tmp_path], returncode=0)
+    leaves = [each for each in others if each["facts"]["program"] == os.fspath(program)]
+    assert len(leaves) == 2
+    for document in leaves:
+        check_complete(document, value=4, child=True)
+        assert facts(document, "leaf") == kept(5, 11)
+
+
 def test_workers_that_drop_their_rights(documents):
     parent, *workers = documents("prefork")
     check_complete(parent)
