@@ -59,10 +59,26 @@ def test_large_program(oracle, tool, tmp_path):
     assert captures > 100000
 
 
+LARGE = """#include <functional>
+#include <iostream>
+#include <map>
+#include <regex>
+#include <string>
+int main()
+{
+	std::map<std::string, std::function<int(int)>> m;
+	for (int i = 0; i < 100; i++)
+		m[std::to_string(i)] = [i](int x) { return x + i; };
+	std::regex r("a.*b");
+	std::cout << m.size() << std::regex_match("ab", r) << std::endl;
+}
+"""
+
+
 @pytest.mark.long
 def test_large_program_with_a_large_input(oracle, tool, tmp_path):
     source = tmp_path / "unit.cc"
-    source.write_text("#include <regex>\n#include <map>\nint f() { std::map<int, std::regex> m; return m.size(); }\n")
+    source.write_text(LARGE)
     captures, _ = oracle([cc1plus(tool), "-quiet", "-O2", source, "-o", tmp_path / "unit.s"], timeout=900)
     assert captures > 1000000
 
