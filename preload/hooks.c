@@ -95,8 +95,8 @@ EXPORT void free(void *block)
 	hs_real.free(block);
 }
 
-EXPORT void cfree(void *block);
-EXPORT void cfree(void *block)
+/* The rarer names of free. Whoever is behind us takes any block by free. */
+static void free_by_any_name(void *block, uint64_t caller)
 {
 	if (!IS_FIRST(free)) {
 		free(block);
@@ -104,37 +104,28 @@ EXPORT void cfree(void *block)
 	}
 	if (!block || hs_arena_owns(block) || early())
 		return;
-	book_free(block, CALLER_PC);
+	book_free(block, caller);
 	hs_real.free(block);
 }
 
-/* Whoever is behind us takes any block by free. */
+EXPORT void cfree(void *block);
+EXPORT void cfree(void *block)
+{
+	free_by_any_name(block, CALLER_PC);
+}
+
 EXPORT void free_sized(void *block, size_t size);
 EXPORT void free_sized(void *block, size_t size)
 {
 	(void)size;
-	if (!IS_FIRST(free)) {
-		free(block);
-		return;
-	}
-	if (!block || hs_arena_owns(block) || early())
-		return;
-	book_free(block, CALLER_PC);
-	hs_real.free(block);
+	free_by_any_name(block, CALLER_PC);
 }
 
 EXPORT void free_aligned_sized(void *block, size_t alignment, size_t size);
 EXPORT void free_aligned_sized(void *block, size_t alignment, size_t size)
 {
 	(void)alignment, (void)size;
-	if (!IS_FIRST(free)) {
-		free(block);
-		return;
-	}
-	if (!block || hs_arena_owns(block) || early())
-		return;
-	book_free(block, CALLER_PC);
-	hs_real.free(block);
+	free_by_any_name(block, CALLER_PC);
 }
 
 /* A block of the arena moves to the real heap. */
