@@ -9,10 +9,7 @@
 #include <stdbool.h>
 
 /* Deflates; one a thread of the collector. */
-struct hs_packer {
-	struct libdeflate_compressor *compressor;
-	struct hs_bytes out;
-};
+struct hs_packer;
 
 struct hs_packer *hs_packer_new(void);
 void hs_packer_free(struct hs_packer *packer);
