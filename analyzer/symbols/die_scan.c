@@ -240,7 +240,7 @@ static bool section_of(Dwarf_Die *die, const uint8_t *place, const uint8_t **sta
 		if (!gelf_getshdr(section, &header) || header.sh_type == SHT_NOBITS ||
 		    (header.sh_flags & SHF_ALLOC))
 			continue;
-		Elf_Data *data = elf_getdata(section, NULL);
+		Elf_Data *data = elf_rawdata(section, NULL);
 		if (data && data->d_buf && place >= (const uint8_t *)data->d_buf &&
 		    (size_t)(place - (const uint8_t *)data->d_buf) < data->d_size) {
 			*start = data->d_buf;

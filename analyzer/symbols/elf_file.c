@@ -16,6 +16,7 @@ static const struct hs_elf_file closed = {.fd = -1};
 void hs_elf_close(struct hs_elf_file *file)
 {
 	elf_end(file->elf);
+	hs_inflated_free(&file->inflated);
 	if (file->fd >= 0)
 		close(file->fd);
 	free(file->image);
@@ -177,7 +178,7 @@ bool hs_elf_debug_strings_end(Elf *elf)
 		const char *name = elf_strptr(elf, names, header.sh_name);
 		if (!name || !is_debug_string_table(name))
 			continue;
-		Elf_Data *data = elf_getdata(section, NULL);
+		Elf_Data *data = elf_rawdata(section, NULL);
 		if (data && data->d_buf && data->d_size && ((const char *)data->d_buf)[data->d_size - 1] != 0)
 			return false;
 	}

@@ -2,6 +2,8 @@
 #ifndef HS_ELF_FILE_H
 #define HS_ELF_FILE_H
 
+#include "inflate.h"
+
 #include <gelf.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,6 +14,7 @@ struct hs_elf_file {
 	int fd;      /* own descriptor, or -1 */
 	void *image; /* own memory that `elf` reads, or NULL */
 	char *path;  /* NULL if unknown */
+	struct hs_inflated inflated;
 };
 
 /* Each returns false, with *file closed, if this is not a readable ELF file. `fd` is duplicated. */

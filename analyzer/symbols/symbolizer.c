@@ -45,8 +45,9 @@ static bool open_module(struct hs_symbolizer *symbolizer, const struct hs_symbol
 }
 
 /* NULL if there is none, or none that libdw can read safely. */
-static Dwarf *begin_dwarf(const struct hs_elf_file *file)
+static Dwarf *begin_dwarf(struct hs_elf_file *file)
 {
+	hs_inflate_debug(&file->inflated, file->elf);
 	Dwarf *dwarf = dwarf_begin_elf(file->elf, DWARF_C_READ, NULL);
 	if (dwarf && hs_elf_debug_strings_end(file->elf))
 		return dwarf;
@@ -56,7 +57,7 @@ static Dwarf *begin_dwarf(const struct hs_elf_file *file)
 
 /* Opens the DWARF of a file; false if there is no unit that libdw can read (all may be compressed in a way it
  * does not know). */
-static bool open_dwarf(struct hs_symbolizer *symbolizer, const struct hs_elf_file *file,
+static bool open_dwarf(struct hs_symbolizer *symbolizer, struct hs_elf_file *file,
 		       const struct hs_debug_places *places)
 {
 	if (!hs_elf_has_debug_info(file->elf))
