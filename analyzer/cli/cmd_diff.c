@@ -101,9 +101,9 @@ static int show(struct hs_diff_report *report, bool json, enum hs_colour colour)
 int hs_command_diff(int argc, char **argv)
 {
 	static const char *const colours[] = {"auto", "always", "never", NULL};
-	static const char *const sorts[] = {"peak",      "allocated", "calls", /* as enum hs_diff_metric */
+	static const char *const sorts[] = {"peak",      "allocated", "calls", /* as enum hs_metric */
 					    "temporary", "leaked",    "moved", NULL};
-	int colour = HS_COLOUR_AUTO, raw = 0, json = 0, stacks = 0, sort = HS_DIFF_PEAK;
+	int colour = HS_COLOUR_AUTO, raw = 0, json = 0, stacks = 0, sort = HS_METRIC_PEAK;
 	uint64_t rows = UINT64_MAX, depth = 40;
 	const struct hs_option options[] = {
 		{0, "sort", HS_OPTION_CHOICE, &sort, 0, "METRIC", sorts,
@@ -143,7 +143,7 @@ int hs_command_diff(int argc, char **argv)
 			.new = make_report(&new, depth, raw),
 			.old_side = {old.profile, &old.sites},
 			.new_side = {new.profile, &new.sites},
-			.metric = (enum hs_diff_metric)sort,
+			.metric = (enum hs_metric)sort,
 			.rows = rows != UINT64_MAX ? rows
 				: json             ? 0
 						   : 10,

@@ -10,7 +10,7 @@ struct hs_diff_report {
 	struct hs_diff_side old_side, new_side;
 	const struct hs_diff *diff; /* what the rows are: functions, or stacks */
 	const struct hs_diff *work; /* by function, for the amount of work */
-	enum hs_diff_metric metric;
+	enum hs_metric metric;
 	uint64_t rows; /* of each table; 0: all */
 	bool stacks;   /* a row is a stack, and shown */
 };
@@ -18,8 +18,6 @@ struct hs_diff_report {
 /* What the calls of sites that both runs have say. */
 enum hs_diff_work { HS_WORK_SAME, HS_WORK_MORE, HS_WORK_LESS };
 enum hs_diff_work hs_diff_work(const struct hs_diff *diff);
-
-const char *hs_diff_metric_name(enum hs_diff_metric metric); /* as --sort has it */
 
 void hs_diff_text(struct hs_text *text, const struct hs_diff_report *report);
 void hs_diff_json(struct hs_text *text, const struct hs_diff_report *report);

@@ -10,21 +10,16 @@
 #include <string.h>
 
 static const struct metric {
-	const char *name, *title, *noun;
+	const char *title, *noun;
 	bool bytes;
 } metrics[HS_DIFF_METRICS] = {
-	[HS_DIFF_PEAK] = {"peak", "PEAK", "", true},
-	[HS_DIFF_ALLOCATED] = {"allocated", "ALLOCATED BYTES", "", true},
-	[HS_DIFF_CALLS] = {"calls", "CALLS", " calls", false},
-	[HS_DIFF_TEMPORARY] = {"temporary", "TEMPORARY ALLOCATIONS", " temporary", false},
-	[HS_DIFF_LEAKED] = {"leaked", "LEAK", "", true},
-	[HS_DIFF_MOVED] = {"moved", "MOVED BYTES", "", true},
+	[HS_METRIC_PEAK] = {"PEAK", "", true},
+	[HS_METRIC_ALLOCATED] = {"ALLOCATED BYTES", "", true},
+	[HS_METRIC_CALLS] = {"CALLS", " calls", false},
+	[HS_METRIC_TEMPORARY] = {"TEMPORARY ALLOCATIONS", " temporary", false},
+	[HS_METRIC_LEAKED] = {"LEAK", "", true},
+	[HS_METRIC_MOVED] = {"MOVED BYTES", "", true},
 };
-
-const char *hs_diff_metric_name(enum hs_diff_metric metric)
-{
-	return metrics[metric].name;
-}
 
 /* ---- numbers --------------------------------------------------------------------------------------------
  */
@@ -137,8 +132,8 @@ static void add_totals(struct hs_text *text, const struct hs_diff_report *report
 	hs_text_addf(text, "\n" HS_DIM "  %-11s%14s%15s%15s%10s" HS_PLAIN "\n", "", "old", "new", "change",
 		     "%");
 	for (int metric = 0; metric < HS_DIFF_METRICS; metric++)
-		add_total(text, metrics[metric].name, hs_diff_metric(old, (enum hs_diff_metric)metric),
-			  hs_diff_metric(new, (enum hs_diff_metric)metric), metrics[metric].bytes);
+		add_total(text, hs_metrics[metric].name, hs_metric_value(old, (enum hs_metric)metric),
+			  hs_metric_value(new, (enum hs_metric)metric), metrics[metric].bytes);
 	const struct hs_facts *old_facts = &report->old.profile->facts;
 	const struct hs_facts *new_facts = &report->new.profile->facts;
 	if (old_facts->peak_rss_bytes && new_facts->peak_rss_bytes)
@@ -204,8 +199,8 @@ struct cells {
 static struct cells make_cells(const struct hs_diff_item *item, const struct hs_diff_report *report)
 {
 	bool bytes = metrics[report->metric].bytes;
-	uint64_t old = hs_diff_metric(&item->old, report->metric);
-	uint64_t new = hs_diff_metric(&item->new, report->metric);
+	uint64_t old = hs_metric_value(&item->old, report->metric);
+	uint64_t new = hs_metric_value(&item->new, report->metric);
 	return (struct cells){change(old, new, bytes), relative(old, new), amount(old, bytes),
 			      amount(new, bytes)};
 }
@@ -260,9 +255,9 @@ static void add_row(struct hs_text *text, const struct hs_diff_report *report,
 	}
 }
 
-static uint64_t changed_by(const struct hs_diff_item *item, enum hs_diff_metric metric)
+static uint64_t changed_by(const struct hs_diff_item *item, enum hs_metric metric)
 {
-	uint64_t old = hs_diff_metric(&item->old, metric), new = hs_diff_metric(&item->new, metric);
+	uint64_t old = hs_metric_value(&item->old, metric), new = hs_metric_value(&item->new, metric);
 	return new > old ? new - old : old - new;
 }
 
@@ -332,7 +327,7 @@ static void add_rest(struct hs_text *text, const struct hs_diff_report *report)
 			continue;
 		bool differs = false;
 		for (int metric = 0; metric < HS_DIFF_METRICS; metric++)
-			differs |= hs_diff_kind(item, (enum hs_diff_metric)metric) != HS_DIFF_SAME;
+			differs |= hs_diff_kind(item, (enum hs_metric)metric) != HS_DIFF_SAME;
 		same += !differs;
 		otherwise += differs;
 	}

@@ -12,20 +12,6 @@ uint32_t hs_site_own_frame(const struct hs_site *site)
 	return site->own_frame < site->frame_count ? site->frames[site->own_frame] : HS_NO_FRAME;
 }
 
-uint64_t hs_metric(const struct hs_counts *counts, enum hs_metric metric)
-{
-	switch (metric) {
-	case HS_METRIC_PEAK:
-		return counts->peak_bytes;
-	case HS_METRIC_CALLS:
-		return counts->allocations;
-	case HS_METRIC_TEMPORARY:
-		return counts->temporary;
-	default:
-		return counts->live_bytes;
-	}
-}
-
 int hs_frames_compare(const struct hs_profile *profile, uint32_t a_index, uint32_t b_index)
 {
 	if (a_index == HS_NO_FRAME || b_index == HS_NO_FRAME)
@@ -106,22 +92,6 @@ static int compare_sites_by_line(const void *a, const void *b, void *argument)
 	return order ? order : (a_site > b_site) - (a_site < b_site);
 }
 
-void hs_counts_add(struct hs_counts *sum, const struct hs_counts *counts)
-{
-	sum->allocated_bytes += counts->allocated_bytes;
-	sum->allocations += counts->allocations;
-	sum->peak_bytes += counts->peak_bytes;
-	sum->peak_blocks += counts->peak_blocks;
-	sum->live_bytes += counts->live_bytes;
-	sum->live_blocks += counts->live_blocks;
-	sum->temporary_bytes += counts->temporary_bytes;
-	sum->temporary += counts->temporary;
-	sum->moved_bytes += counts->moved_bytes;
-	sum->moved += counts->moved;
-	sum->reallocations += counts->reallocations;
-	sum->lifetime_us += counts->lifetime_us;
-}
-
 void hs_groups_make(struct hs_groups *groups, const struct hs_profile *profile, const struct hs_sites *sites)
 {
 	struct own_line *lines = hs_allocate_zero((size_t)sites->count + 1, sizeof(*lines));
@@ -165,8 +135,8 @@ static int compare_groups(const void *a, const void *b, void *argument)
 {
 	const struct context *context = argument;
 	uint32_t a_group = *(const uint32_t *)a, b_group = *(const uint32_t *)b;
-	uint64_t a_value = hs_metric(&context->groups->items[a_group].counts, context->metric);
-	uint64_t b_value = hs_metric(&context->groups->items[b_group].counts, context->metric);
+	uint64_t a_value = hs_metric_value(&context->groups->items[a_group].counts, context->metric);
+	uint64_t b_value = hs_metric_value(&context->groups->items[b_group].counts, context->metric);
 	if (a_value != b_value)
 		return a_value > b_value ? -1 : 1;
 	return (a_group > b_group) - (a_group < b_group);
@@ -178,7 +148,7 @@ uint32_t hs_groups_sort(const struct hs_groups *groups, enum hs_metric metric, u
 	uint32_t count = 0;
 	*order = hs_allocate_zero(groups->count + 1, sizeof(uint32_t));
 	for (uint32_t i = 0; i < groups->count; i++) {
-		if (hs_metric(&groups->items[i].counts, metric))
+		if (hs_metric_value(&groups->items[i].counts, metric))
 			(*order)[count++] = i;
 	}
 	qsort_r(*order, count, sizeof(uint32_t), compare_groups, &context);

@@ -3,6 +3,7 @@
 #ifndef HS_GROUPS_H
 #define HS_GROUPS_H
 
+#include "profile/metrics.h"
 #include "profile/profile.h"
 
 #define HS_NO_FRAME UINT32_MAX
@@ -27,10 +28,6 @@ void hs_groups_free(struct hs_groups *groups);
 /* The frame that is a site's own line, or HS_NO_FRAME. */
 uint32_t hs_site_own_frame(const struct hs_site *site);
 
-/* What a table sorts by. */
-enum hs_metric { HS_METRIC_PEAK, HS_METRIC_CALLS, HS_METRIC_TEMPORARY, HS_METRIC_LEAKED, HS_METRICS };
-uint64_t hs_metric(const struct hs_counts *counts, enum hs_metric metric);
-
 /* The groups whose metric is not 0, largest first; equals by their own line. *order is malloc'ed; returns how
  * many. */
 uint32_t hs_groups_sort(const struct hs_groups *groups, enum hs_metric metric, uint32_t **order);
@@ -38,7 +35,5 @@ uint32_t hs_groups_sort(const struct hs_groups *groups, enum hs_metric metric, u
 /* Orders frames by what people see of them: function, file, line, module; the address if there is no name. 0:
  * they look the same. HS_NO_FRAME comes first. */
 int hs_frames_compare(const struct hs_profile *profile, uint32_t a, uint32_t b);
-
-void hs_counts_add(struct hs_counts *sum, const struct hs_counts *counts);
 
 #endif

@@ -21,7 +21,7 @@ struct work {
 static const struct table {
 	enum hs_metric metric;
 	const char *title, *value, *second, *noun, *nothing;
-} tables[HS_METRICS] = {
+} tables[] = {
 	{HS_METRIC_PEAK, "TOP SITES BY PEAK", "peak", "blocks", "", "the heap was never more than 0 bytes"},
 	{HS_METRIC_CALLS, "TOP SITES BY CALLS", "calls", "allocated", " calls", "nothing was allocated"},
 	{HS_METRIC_TEMPORARY, "TOP SITES BY TEMPORARY ALLOCATIONS", "temporary", "of calls", " temporary",
@@ -95,7 +95,7 @@ void hs_frame_row(struct hs_text *text, const struct hs_report *report, uint32_t
 
 static struct hs_number table_value(const struct table *table, const struct hs_counts *counts)
 {
-	uint64_t value = hs_metric(counts, table->metric);
+	uint64_t value = hs_metric_value(counts, table->metric);
 	return table->metric == HS_METRIC_PEAK || table->metric == HS_METRIC_LEAKED ? hs_size(value)
 										    : hs_count(value);
 }
@@ -172,7 +172,7 @@ static void add_rows(struct hs_text *text, struct work *work, const struct table
 	uint64_t sum = 0;
 	for (uint32_t row = 0; row < rows; row++) {
 		const struct hs_group *group = &work->groups.items[order[row]];
-		uint64_t metric = hs_metric(&group->counts, table->metric);
+		uint64_t metric = hs_metric_value(&group->counts, table->metric);
 		sum += metric;
 		hs_text_right(text, hs_count(group->number).text, number);
 		hs_text_add(text, "  " HS_BOLD);
@@ -191,11 +191,11 @@ static void add_table(struct hs_text *text, struct work *work, const struct tabl
 	const struct hs_report *report = work->report;
 	const struct hs_facts *facts = &report->profile->facts;
 	const struct hs_counts *totals = &report->sites->replay.totals.counts;
-	uint64_t total = hs_metric(totals, table->metric), sum = 0;
+	uint64_t total = hs_metric_value(totals, table->metric), sum = 0;
 	uint32_t *order, count = hs_groups_sort(&work->groups, table->metric, &order);
 	uint32_t rows = report->rows && report->rows < count ? (uint32_t)report->rows : count;
 	for (uint32_t row = 0; row < rows; row++)
-		sum += hs_metric(&work->groups.items[order[row]].counts, table->metric);
+		sum += hs_metric_value(&work->groups.items[order[row]].counts, table->metric);
 	struct hs_number all = table_value(table, totals);
 	struct hs_text right = {0};
 	hs_text_addf(&right, "%s of %s", hs_count(rows).text, hs_counted(count, "site").text);
@@ -227,7 +227,7 @@ void hs_report_sites(struct hs_text *text, const struct hs_report *report)
 	struct work work = {.report = report};
 	hs_groups_make(&work.groups, report->profile, report->sites);
 	work.shown = hs_allocate_zero((size_t)work.groups.count + 1, sizeof(*work.shown));
-	for (unsigned i = 0; i < HS_METRICS; i++)
+	for (unsigned i = 0; i < sizeof(tables) / sizeof(*tables); i++)
 		add_table(text, &work, &tables[i]);
 	hs_report_title(text, report, "STACKS", "innermost frame first; > is your own line");
 	for (uint32_t i = 0; i < work.shown_count; i++)

@@ -92,8 +92,8 @@ static int compare_by_metric(const void *a, const void *b, void *argument)
 {
 	const struct context *context = argument;
 	const struct stack *first = a, *second = b;
-	uint64_t one = hs_metric(&first->counts, context->metric),
-		 two = hs_metric(&second->counts, context->metric);
+	uint64_t one = hs_metric_value(&first->counts, context->metric),
+		 two = hs_metric_value(&second->counts, context->metric);
 	if (one != two)
 		return one > two ? -1 : 1;
 	return (first->order > second->order) - (first->order < second->order);
@@ -139,11 +139,11 @@ static void choose_stacks(const struct hs_group *group, struct stack *stacks, ui
 		struct context context = {.metric = (enum hs_metric)metric};
 		if (!(group->tables & 1u << metric))
 			continue;
-		uint64_t all = hs_metric(&group->counts, context.metric), covered = 0;
+		uint64_t all = hs_metric_value(&group->counts, context.metric), covered = 0;
 		qsort_r(stacks, count, sizeof(*stacks), compare_by_metric, &context);
 		for (uint32_t i = 0; i < count && i < STACKS_A_TABLE && covered < all - all / 5; i++) {
 			stacks[i].print = true;
-			covered += hs_metric(&stacks[i].counts, context.metric);
+			covered += hs_metric_value(&stacks[i].counts, context.metric);
 		}
 	}
 }

@@ -2,29 +2,11 @@
 #ifndef HS_EXPORT_H
 #define HS_EXPORT_H
 
+#include "profile/metrics.h"
 #include "profile/profile.h"
 
 #include <stdbool.h>
 #include <stdio.h>
-
-/* metrics.c: what a format is about that holds one number a stack */
-enum hs_metric {
-	HS_METRIC_PEAK, /* bytes live at the peak */
-	HS_METRIC_ALLOCATED,
-	HS_METRIC_CALLS,
-	HS_METRIC_TEMPORARY, /* allocations, not bytes */
-	HS_METRIC_LEAKED,
-	HS_METRIC_MOVED,
-	HS_METRICS,
-};
-struct hs_metric_name {
-	const char *name;  /* --metric NAME */
-	const char *title; /* for people */
-	bool bytes;        /* else a number of allocations */
-};
-extern const struct hs_metric_name hs_metrics[HS_METRICS];
-uint64_t hs_metric_value(const struct hs_counts *counts, enum hs_metric metric);
-bool hs_metric_find(const char *name, enum hs_metric *metric);
 
 struct hs_export_options {
 	bool raw;              /* keep allocator and container internals */

@@ -137,22 +137,6 @@ struct matching {
 	enum hs_diff_by by;
 };
 
-static void add_counts(struct hs_counts *sum, const struct hs_counts *counts)
-{
-	sum->allocated_bytes += counts->allocated_bytes;
-	sum->allocations += counts->allocations;
-	sum->peak_bytes += counts->peak_bytes;
-	sum->peak_blocks += counts->peak_blocks;
-	sum->live_bytes += counts->live_bytes;
-	sum->live_blocks += counts->live_blocks;
-	sum->temporary_bytes += counts->temporary_bytes;
-	sum->temporary += counts->temporary;
-	sum->moved_bytes += counts->moved_bytes;
-	sum->moved += counts->moved;
-	sum->reallocations += counts->reallocations;
-	sum->lifetime_us += counts->lifetime_us;
-}
-
 static struct hs_diff_item *find_item(struct matching *matching)
 {
 	struct hs_diff *diff = matching->diff;
@@ -201,7 +185,7 @@ static void add_side(struct matching *matching, const struct hs_diff_side *side,
 		uint32_t *representative = new ? &item->new_site : &item->old_site;
 		if (*representative == HS_NO_SITE)
 			*representative = i;
-		add_counts(new ? &item->new : &item->old, &site->counts);
+		hs_counts_add(new ? &item->new : &item->old, &site->counts);
 		*(new ? &item->new_count : &item->old_count) += 1;
 	}
 	free(names);
@@ -252,27 +236,9 @@ void hs_diff_free(struct hs_diff *diff)
 /* ---- what changed ---------------------------------------------------------------------------------------
  */
 
-uint64_t hs_diff_metric(const struct hs_counts *counts, enum hs_diff_metric metric)
+enum hs_diff_kind hs_diff_kind(const struct hs_diff_item *item, enum hs_metric metric)
 {
-	switch (metric) {
-	case HS_DIFF_ALLOCATED:
-		return counts->allocated_bytes;
-	case HS_DIFF_CALLS:
-		return counts->allocations;
-	case HS_DIFF_TEMPORARY:
-		return counts->temporary;
-	case HS_DIFF_LEAKED:
-		return counts->live_bytes;
-	case HS_DIFF_MOVED:
-		return counts->moved_bytes;
-	default:
-		return counts->peak_bytes;
-	}
-}
-
-enum hs_diff_kind hs_diff_kind(const struct hs_diff_item *item, enum hs_diff_metric metric)
-{
-	uint64_t old = hs_diff_metric(&item->old, metric), new = hs_diff_metric(&item->new, metric);
+	uint64_t old = hs_metric_value(&item->old, metric), new = hs_metric_value(&item->new, metric);
 	if (old == new)
 		return HS_DIFF_SAME;
 	if (item->old_count == 0)
@@ -284,7 +250,7 @@ enum hs_diff_kind hs_diff_kind(const struct hs_diff_item *item, enum hs_diff_met
 
 struct context {
 	const struct hs_diff *diff;
-	enum hs_diff_metric metric;
+	enum hs_metric metric;
 };
 
 static int compare(const void *a, const void *b, void *argument)
@@ -294,8 +260,8 @@ static int compare(const void *a, const void *b, void *argument)
 	uint64_t change[2];
 	for (unsigned i = 0; i < 2; i++) {
 		const struct hs_diff_item *item = &context->diff->items[place[i]];
-		uint64_t old = hs_diff_metric(&item->old, context->metric);
-		uint64_t new = hs_diff_metric(&item->new, context->metric);
+		uint64_t old = hs_metric_value(&item->old, context->metric);
+		uint64_t new = hs_metric_value(&item->new, context->metric);
 		change[i] = new > old ? new - old : old - new;
 	}
 	if (change[0] != change[1])
@@ -303,7 +269,7 @@ static int compare(const void *a, const void *b, void *argument)
 	return (place[0] > place[1]) - (place[0] < place[1]);
 }
 
-uint32_t *hs_diff_sort(const struct hs_diff *diff, enum hs_diff_metric metric)
+uint32_t *hs_diff_sort(const struct hs_diff *diff, enum hs_metric metric)
 {
 	struct context context = {.diff = diff, .metric = metric};
 	uint32_t *order = hs_allocate_zero((size_t)diff->count + 1, sizeof(*order));

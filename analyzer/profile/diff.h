@@ -4,6 +4,7 @@
 #ifndef HS_DIFF_H
 #define HS_DIFF_H
 
+#include "profile/metrics.h"
 #include "profile/profile.h"
 
 #define HS_NO_SITE UINT32_MAX
@@ -43,16 +44,8 @@ void hs_diff_make(struct hs_diff *diff, const struct hs_diff_side *old, const st
 		  enum hs_diff_by by);
 void hs_diff_free(struct hs_diff *diff);
 
-enum hs_diff_metric {
-	HS_DIFF_PEAK,      /* bytes */
-	HS_DIFF_ALLOCATED, /* bytes */
-	HS_DIFF_CALLS,
-	HS_DIFF_TEMPORARY, /* calls */
-	HS_DIFF_LEAKED,    /* bytes */
-	HS_DIFF_MOVED,     /* bytes */
-	HS_DIFF_METRICS,
-};
-uint64_t hs_diff_metric(const struct hs_counts *counts, enum hs_diff_metric metric);
+/* Times are no measure of a program that ran twice: the metrics before lifetime. */
+enum { HS_DIFF_METRICS = HS_METRIC_LIFETIME };
 
 /* An item is of one kind in one metric; HS_DIFF_SAME if the metric is equal, whichever sides have the site.
  */
@@ -64,10 +57,10 @@ enum hs_diff_kind {
 	HS_DIFF_SAME,
 	HS_DIFF_KINDS,
 };
-enum hs_diff_kind hs_diff_kind(const struct hs_diff_item *item, enum hs_diff_metric metric);
+enum hs_diff_kind hs_diff_kind(const struct hs_diff_item *item, enum hs_metric metric);
 
 /* All items, those that changed most first (either way); equals as they come in items. malloc'ed. */
-uint32_t *hs_diff_sort(const struct hs_diff *diff, enum hs_diff_metric metric);
+uint32_t *hs_diff_sort(const struct hs_diff *diff, enum hs_metric metric);
 
 /* Whether the recorded programs have the same name, folders aside. */
 bool hs_diff_same_program(const struct hs_diff_side *old, const struct hs_diff_side *new);

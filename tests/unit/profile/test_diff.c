@@ -115,18 +115,18 @@ static void by_stack(void)
 	CHECK_NUMBER(put->old.peak_bytes, 300);
 	CHECK_NUMBER(put->old.allocations, 3);
 	CHECK_NUMBER(put->new.peak_bytes, 1000);
-	CHECK_NUMBER(hs_diff_kind(put, HS_DIFF_PEAK), HS_DIFF_GREW);
-	CHECK_NUMBER(hs_diff_kind(&diff.items[1], HS_DIFF_PEAK), HS_DIFF_SAME);
-	CHECK_NUMBER(hs_diff_kind(&diff.items[1], HS_DIFF_TEMPORARY), HS_DIFF_SHRANK);
-	CHECK_NUMBER(hs_diff_kind(&diff.items[2], HS_DIFF_PEAK), HS_DIFF_SAME);
+	CHECK_NUMBER(hs_diff_kind(put, HS_METRIC_PEAK), HS_DIFF_GREW);
+	CHECK_NUMBER(hs_diff_kind(&diff.items[1], HS_METRIC_PEAK), HS_DIFF_SAME);
+	CHECK_NUMBER(hs_diff_kind(&diff.items[1], HS_METRIC_TEMPORARY), HS_DIFF_SHRANK);
+	CHECK_NUMBER(hs_diff_kind(&diff.items[2], HS_METRIC_PEAK), HS_DIFF_SAME);
 	CHECK_NUMBER(diff.items[2].old_site, 3); /* 0x777, not 0x999 */
-	CHECK_NUMBER(hs_diff_kind(&diff.items[3], HS_DIFF_PEAK), HS_DIFF_SHRANK);
-	CHECK_NUMBER(hs_diff_kind(&diff.items[4], HS_DIFF_PEAK), HS_DIFF_APPEARED);
-	CHECK_NUMBER(hs_diff_kind(&diff.items[5], HS_DIFF_PEAK), HS_DIFF_APPEARED);
-	CHECK_NUMBER(hs_diff_kind(&diff.items[6], HS_DIFF_PEAK), HS_DIFF_VANISHED);
+	CHECK_NUMBER(hs_diff_kind(&diff.items[3], HS_METRIC_PEAK), HS_DIFF_SHRANK);
+	CHECK_NUMBER(hs_diff_kind(&diff.items[4], HS_METRIC_PEAK), HS_DIFF_APPEARED);
+	CHECK_NUMBER(hs_diff_kind(&diff.items[5], HS_METRIC_PEAK), HS_DIFF_APPEARED);
+	CHECK_NUMBER(hs_diff_kind(&diff.items[6], HS_METRIC_PEAK), HS_DIFF_VANISHED);
 	CHECK_NUMBER(diff.items[6].old_site, 4);
-	CHECK_NUMBER(hs_diff_kind(&diff.items[7], HS_DIFF_PEAK), HS_DIFF_VANISHED);
-	CHECK_NUMBER(hs_diff_kind(&diff.items[7], HS_DIFF_MOVED), HS_DIFF_SAME);
+	CHECK_NUMBER(hs_diff_kind(&diff.items[7], HS_METRIC_PEAK), HS_DIFF_VANISHED);
+	CHECK_NUMBER(hs_diff_kind(&diff.items[7], HS_METRIC_MOVED), HS_DIFF_SAME);
 
 	CHECK_NUMBER(diff.common_old_calls, 3 + 10 + 1 + 1);
 	CHECK_NUMBER(diff.common_new_calls, 4 + 10 + 1 + 1);
@@ -139,7 +139,7 @@ static void by_stack(void)
 
 	/* changes: +700, 0, 0, -1, +20, +5, -9, -60 */
 	static const uint32_t wanted[] = {0, 7, 4, 6, 5, 3, 1, 2};
-	uint32_t *order = hs_diff_sort(&diff, HS_DIFF_PEAK);
+	uint32_t *order = hs_diff_sort(&diff, HS_METRIC_PEAK);
 	for (unsigned i = 0; i < 8; i++)
 		CHECK_NUMBER(order[i], wanted[i]);
 	free(order);
@@ -166,13 +166,13 @@ static void against_itself_and_nothing(void)
 	hs_diff_make(&diff, &old, &old, HS_DIFF_BY_STACK);
 	for (uint32_t i = 0; i < diff.count; i++) {
 		for (int metric = 0; metric < HS_DIFF_METRICS; metric++)
-			CHECK_NUMBER(hs_diff_kind(&diff.items[i], (enum hs_diff_metric)metric), HS_DIFF_SAME);
+			CHECK_NUMBER(hs_diff_kind(&diff.items[i], (enum hs_metric)metric), HS_DIFF_SAME);
 	}
 	CHECK_NUMBER(diff.count, 6); /* the lines of put are one */
 	hs_diff_free(&diff);
 	hs_diff_make(&diff, &empty, &empty, HS_DIFF_BY_FUNCTION);
 	CHECK_NUMBER(diff.count, 0);
-	free(hs_diff_sort(&diff, HS_DIFF_CALLS));
+	free(hs_diff_sort(&diff, HS_METRIC_CALLS));
 	hs_diff_free(&diff);
 	CHECK_NUMBER(hs_diff_same_program(&old, &old), 1);
 	CHECK_NUMBER(hs_diff_same_program(&old, &new), 0);

@@ -1,0 +1,61 @@
+/* What reports, exports and comparisons sort by and show. */
+#include "profile/metrics.h"
+
+#include <string.h>
+
+const struct hs_metric_name hs_metrics[HS_METRICS] = {
+	[HS_METRIC_PEAK] = {"peak", "Live at the peak", HS_UNIT_BYTES},
+	[HS_METRIC_ALLOCATED] = {"allocated", "Allocated", HS_UNIT_BYTES},
+	[HS_METRIC_CALLS] = {"calls", "Allocation calls", HS_UNIT_CALLS},
+	[HS_METRIC_TEMPORARY] = {"temporary", "Temporary allocations", HS_UNIT_CALLS},
+	[HS_METRIC_LEAKED] = {"leaked", "Live at the end", HS_UNIT_BYTES},
+	[HS_METRIC_MOVED] = {"moved", "Moved by realloc", HS_UNIT_BYTES},
+	[HS_METRIC_LIFETIME] = {"lifetime", "Lifetime of blocks", HS_UNIT_TIME},
+};
+
+uint64_t hs_metric_value(const struct hs_counts *counts, enum hs_metric metric)
+{
+	switch (metric) {
+	case HS_METRIC_ALLOCATED:
+		return counts->allocated_bytes;
+	case HS_METRIC_CALLS:
+		return counts->allocations;
+	case HS_METRIC_TEMPORARY:
+		return counts->temporary;
+	case HS_METRIC_LEAKED:
+		return counts->live_bytes;
+	case HS_METRIC_MOVED:
+		return counts->moved_bytes;
+	case HS_METRIC_LIFETIME:
+		return counts->lifetime_us;
+	default:
+		return counts->peak_bytes;
+	}
+}
+
+bool hs_metric_find(const char *name, enum hs_metric *metric)
+{
+	for (unsigned i = 0; i < HS_METRICS; i++) {
+		if (strcmp(hs_metrics[i].name, name) != 0)
+			continue;
+		*metric = (enum hs_metric)i;
+		return true;
+	}
+	return false;
+}
+
+void hs_counts_add(struct hs_counts *sum, const struct hs_counts *counts)
+{
+	sum->allocated_bytes += counts->allocated_bytes;
+	sum->allocations += counts->allocations;
+	sum->peak_bytes += counts->peak_bytes;
+	sum->peak_blocks += counts->peak_blocks;
+	sum->live_bytes += counts->live_bytes;
+	sum->live_blocks += counts->live_blocks;
+	sum->temporary_bytes += counts->temporary_bytes;
+	sum->temporary += counts->temporary;
+	sum->moved_bytes += counts->moved_bytes;
+	sum->moved += counts->moved;
+	sum->reallocations += counts->reallocations;
+	sum->lifetime_us += counts->lifetime_us;
+}

@@ -1,0 +1,33 @@
+/* What reports, exports and comparisons sort by and show: one number of a hs_counts. */
+#ifndef HS_METRICS_H
+#define HS_METRICS_H
+
+#include "profile/profile.h"
+
+enum hs_metric {
+	HS_METRIC_PEAK, /* bytes live at the peak */
+	HS_METRIC_ALLOCATED,
+	HS_METRIC_CALLS,
+	HS_METRIC_TEMPORARY, /* allocations, not bytes */
+	HS_METRIC_LEAKED,
+	HS_METRIC_MOVED,
+	HS_METRIC_LIFETIME, /* sum over blocks, in microseconds */
+	HS_METRICS,
+};
+
+enum hs_metric_unit { HS_UNIT_BYTES, HS_UNIT_CALLS, HS_UNIT_TIME };
+
+struct hs_metric_name {
+	const char *name;  /* on the command line */
+	const char *title; /* for people */
+	enum hs_metric_unit unit;
+};
+extern const struct hs_metric_name hs_metrics[HS_METRICS];
+
+uint64_t hs_metric_value(const struct hs_counts *counts, enum hs_metric metric);
+bool hs_metric_find(const char *name, enum hs_metric *metric);
+
+/* Adds up all but max_bytes and max_blocks: maxima do not add up. */
+void hs_counts_add(struct hs_counts *sum, const struct hs_counts *counts);
+
+#endif
