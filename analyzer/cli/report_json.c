@@ -3,71 +3,6 @@
 
 #include "cli/json.h"
 
-#include <stdio.h>
-
-static json_t *facts_json(const struct hs_facts *facts)
-{
-	static const char *const ends[] = {
-		[HS_END_UNKNOWN] = "unknown", [HS_END_EXIT] = "exit",       [HS_END_SIGNAL] = "signal",
-		[HS_END_EXEC] = "exec",       [HS_END_RUNNING] = "running",
-	};
-	json_t *object = json_object();
-	hs_json_put(object, "program", hs_json_string(facts->program));
-	hs_json_put(object, "command", hs_json_words(facts->command));
-	hs_json_put(object, "cwd", hs_json_string(facts->cwd));
-	hs_json_put(object, "pid", hs_json_integer(facts->pid));
-	hs_json_put(object, "parent_pid", hs_json_integer(facts->parent_pid));
-	hs_json_put(object, "forked", json_boolean(facts->forked));
-	hs_json_put(object, "start_unix_us", hs_json_integer(facts->start_unix_us));
-	hs_json_put(object, "duration_us", hs_json_integer(facts->duration_us));
-	hs_json_put(object, "end", json_string(ends[facts->end]));
-	hs_json_put(object, "end_value", json_integer(facts->end_value));
-	hs_json_put(object, "lost_events", hs_json_integer(facts->lost_events));
-	hs_json_put(object, "truncated_stacks", hs_json_integer(facts->truncated_stacks));
-	hs_json_put(object, "broken_stacks", hs_json_integer(facts->broken_stacks));
-	hs_json_put(object, "fallback_stacks", hs_json_integer(facts->fallback_stacks));
-	hs_json_put(object, "late_events", hs_json_integer(facts->late_events));
-	hs_json_put(object, "repaired_frees", hs_json_integer(facts->repaired_frees));
-	hs_json_put(object, "unknown_frees", hs_json_integer(facts->unknown_frees));
-	hs_json_put(object, "peak_rss_bytes", hs_json_integer(facts->peak_rss_bytes));
-	hs_json_put(object, "stopped", hs_json_string(facts->stopped));
-	hs_json_put(object, "warning", hs_json_string(facts->warning));
-	return object;
-}
-
-static json_t *totals_json(const struct hs_totals *totals)
-{
-	json_t *object = json_object();
-	hs_json_put_counts(object, &totals->counts, true);
-	hs_json_put(object, "peak_us", hs_json_integer(totals->peak_us));
-	hs_json_put(object, "frees", hs_json_integer(totals->frees));
-	hs_json_put(object, "events", hs_json_integer(totals->events));
-	return object;
-}
-
-static json_t *modules_json(const struct hs_profile *profile)
-{
-	json_t *array = json_array();
-	for (uint32_t i = 0; i < profile->module_count; i++) {
-		const struct hs_module *module = &profile->modules[i];
-		char build_id[2 * sizeof(module->build_id) + 1] = "";
-		for (uint32_t byte = 0; byte < module->build_id_bytes && byte < sizeof(module->build_id);
-		     byte++)
-			snprintf(build_id + 2 * byte, 3, "%02x", module->build_id[byte]);
-		json_t *object = json_object();
-		hs_json_put(object, "path", hs_json_string(profile->strings.items[module->path]));
-		hs_json_put(object, "build_id", build_id[0] ? json_string(build_id) : json_null());
-		hs_json_put(object, "start", hs_json_integer(module->start));
-		hs_json_put(object, "size", hs_json_integer(module->size));
-		hs_json_put(object, "load_us", hs_json_integer(module->load_us));
-		hs_json_put(object, "unload_us",
-			    module->unload_us == UINT64_MAX ? json_null()
-							    : hs_json_integer(module->unload_us));
-		json_array_append_new(array, object);
-	}
-	return array;
-}
-
 static json_t *threads_json(const struct hs_profile *profile)
 {
 	json_t *array = json_array();
@@ -118,8 +53,8 @@ void hs_report_json(struct hs_text *text, const struct hs_report *report)
 	hs_json_put(document, "schema", json_string("heapscope-print-1"));
 	hs_json_put(document, "heapscope", json_string(HEAPSCOPE_VERSION));
 	hs_json_put(document, "raw", json_boolean(report->raw));
-	hs_json_put(document, "facts", facts_json(&report->profile->facts));
-	hs_json_put(document, "totals", totals_json(&replay->totals));
+	hs_json_put(document, "facts", hs_json_facts(&report->profile->facts));
+	hs_json_put(document, "totals", hs_json_totals(&replay->totals));
 	struct hs_json_frames frames;
 	hs_json_frames_start(&frames, report->profile);
 	put_sites(document, report, &frames);
@@ -133,6 +68,6 @@ void hs_report_json(struct hs_text *text, const struct hs_report *report)
 	hs_json_put(document, "timeline", timeline);
 	hs_json_put(document, "rss", rss);
 	hs_json_put(document, "threads", threads_json(report->profile));
-	hs_json_put(document, "modules", modules_json(report->profile));
+	hs_json_put(document, "modules", hs_json_modules(report->profile));
 	hs_json_dump(text, document);
 }

@@ -1,0 +1,166 @@
+/* What all JSON documents of the program share. */
+#include "json.h"
+
+#include "base/memory.h"
+#include "text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+void hs_json_put(json_t *object, const char *name, json_t *value)
+{
+	json_object_set_new(object, name, value);
+}
+
+json_t *hs_json_integer(uint64_t value)
+{
+	return json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value);
+}
+
+json_t *hs_json_string(const char *bytes)
+{
+	if (bytes == NULL)
+		return json_null();
+	char *repaired = hs_repair_utf8(bytes);
+	json_t *made = json_string_nocheck(repaired);
+	free(repaired);
+	return made;
+}
+
+json_t *hs_json_known(const struct hs_profile *profile, uint32_t index)
+{
+	return index ? hs_json_string(profile->strings.items[index]) : json_null();
+}
+
+json_t *hs_json_words(char *const *words)
+{
+	json_t *array = json_array();
+	for (; words && *words; words++)
+		json_array_append_new(array, hs_json_string(*words));
+	return array;
+}
+
+void hs_json_put_counts(json_t *object, const struct hs_counts *counts, bool maxima)
+{
+	hs_json_put(object, "allocated_bytes", hs_json_integer(counts->allocated_bytes));
+	hs_json_put(object, "allocations", hs_json_integer(counts->allocations));
+	hs_json_put(object, "peak_bytes", hs_json_integer(counts->peak_bytes));
+	hs_json_put(object, "peak_blocks", hs_json_integer(counts->peak_blocks));
+	hs_json_put(object, "live_bytes", hs_json_integer(counts->live_bytes));
+	hs_json_put(object, "live_blocks", hs_json_integer(counts->live_blocks));
+	if (maxima) {
+		hs_json_put(object, "max_bytes", hs_json_integer(counts->max_bytes));
+		hs_json_put(object, "max_blocks", hs_json_integer(counts->max_blocks));
+	}
+	hs_json_put(object, "temporary_bytes", hs_json_integer(counts->temporary_bytes));
+	hs_json_put(object, "temporary", hs_json_integer(counts->temporary));
+	hs_json_put(object, "moved_bytes", hs_json_integer(counts->moved_bytes));
+	hs_json_put(object, "moved", hs_json_integer(counts->moved));
+	hs_json_put(object, "reallocations", hs_json_integer(counts->reallocations));
+	hs_json_put(object, "lifetime_us", hs_json_integer(counts->lifetime_us));
+}
+
+json_t *hs_json_frame(const struct hs_profile *profile, const struct hs_frame *frame)
+{
+	json_t *object = json_object();
+	const char *module = frame->module < profile->module_count
+				     ? profile->strings.items[profile->modules[frame->module].path]
+				     : NULL;
+	hs_json_put(object, "function", hs_json_known(profile, frame->function));
+	hs_json_put(object, "file", hs_json_known(profile, frame->file));
+	hs_json_put(object, "line", frame->line ? hs_json_integer(frame->line) : json_null());
+	hs_json_put(object, "module", hs_json_string(module));
+	hs_json_put(object, "address", hs_json_integer(frame->address));
+	hs_json_put(object, "inlined", json_boolean(frame->inlined));
+	hs_json_put(object, "internal", json_boolean(frame->internal));
+	return object;
+}
+
+void hs_json_frames_start(struct hs_json_frames *frames, const struct hs_profile *profile)
+{
+	frames->profile = profile;
+	frames->array = json_array();
+	frames->index_of_frame =
+		hs_allocate_zero((size_t)profile->frame_count + 1, sizeof(*frames->index_of_frame));
+}
+
+json_t *hs_json_frames_index(struct hs_json_frames *frames, uint32_t frame)
+{
+	if (frame == UINT32_MAX)
+		return json_null();
+	if (frames->index_of_frame[frame] == 0) {
+		json_array_append_new(frames->array,
+				      hs_json_frame(frames->profile, &frames->profile->frames[frame]));
+		frames->index_of_frame[frame] = (uint32_t)json_array_size(frames->array);
+	}
+	return hs_json_integer(frames->index_of_frame[frame] - 1);
+}
+
+void hs_json_frames_end(struct hs_json_frames *frames, json_t *document)
+{
+	hs_json_put(document, "frames", frames->array);
+	free(frames->index_of_frame);
+}
+
+json_t *hs_json_facts(const struct hs_facts *facts)
+{
+	static const char *const ends[] = {
+		[HS_END_UNKNOWN] = "unknown", [HS_END_EXIT] = "exit",       [HS_END_SIGNAL] = "signal",
+		[HS_END_EXEC] = "exec",       [HS_END_RUNNING] = "running",
+	};
+	json_t *object = json_object();
+	hs_json_put(object, "program", hs_json_string(facts->program));
+	hs_json_put(object, "command", hs_json_words(facts->command));
+	hs_json_put(object, "cwd", hs_json_string(facts->cwd));
+	hs_json_put(object, "pid", hs_json_integer(facts->pid));
+	hs_json_put(object, "parent_pid", hs_json_integer(facts->parent_pid));
+	hs_json_put(object, "forked", json_boolean(facts->forked));
+	hs_json_put(object, "start_unix_us", hs_json_integer(facts->start_unix_us));
+	hs_json_put(object, "duration_us", hs_json_integer(facts->duration_us));
+	hs_json_put(object, "end", json_string(ends[facts->end]));
+	hs_json_put(object, "end_value", json_integer(facts->end_value));
+	hs_json_put(object, "lost_events", hs_json_integer(facts->lost_events));
+	hs_json_put(object, "truncated_stacks", hs_json_integer(facts->truncated_stacks));
+	hs_json_put(object, "broken_stacks", hs_json_integer(facts->broken_stacks));
+	hs_json_put(object, "fallback_stacks", hs_json_integer(facts->fallback_stacks));
+	hs_json_put(object, "late_events", hs_json_integer(facts->late_events));
+	hs_json_put(object, "repaired_frees", hs_json_integer(facts->repaired_frees));
+	hs_json_put(object, "unknown_frees", hs_json_integer(facts->unknown_frees));
+	hs_json_put(object, "peak_rss_bytes", hs_json_integer(facts->peak_rss_bytes));
+	hs_json_put(object, "stopped", hs_json_string(facts->stopped));
+	hs_json_put(object, "warning", hs_json_string(facts->warning));
+	return object;
+}
+
+json_t *hs_json_totals(const struct hs_totals *totals)
+{
+	json_t *object = json_object();
+	hs_json_put_counts(object, &totals->counts, true);
+	hs_json_put(object, "peak_us", hs_json_integer(totals->peak_us));
+	hs_json_put(object, "frees", hs_json_integer(totals->frees));
+	hs_json_put(object, "events", hs_json_integer(totals->events));
+	return object;
+}
+
+json_t *hs_json_modules(const struct hs_profile *profile)
+{
+	json_t *array = json_array();
+	for (uint32_t i = 0; i < profile->module_count; i++) {
+		const struct hs_module *module = &profile->modules[i];
+		char build_id[2 * sizeof(module->build_id) + 1] = "";
+		for (uint32_t byte = 0; byte < module->build_id_bytes && byte < sizeof(module->build_id);
+		     byte++)
+			snprintf(build_id + 2 * byte, 3, "%02x", module->build_id[byte]);
+		json_t *object = json_object();
+		hs_json_put(object, "path", hs_json_string(profile->strings.items[module->path]));
+		hs_json_put(object, "build_id", build_id[0] ? json_string(build_id) : json_null());
+		hs_json_put(object, "start", hs_json_integer(module->start));
+		hs_json_put(object, "size", hs_json_integer(module->size));
+		hs_json_put(object, "load_us", hs_json_integer(module->load_us));
+		hs_json_put(object, "unload_us",
+			    module->unload_us == UINT64_MAX ? json_null()
+							    : hs_json_integer(module->unload_us));
+		json_array_append_new(array, object);
+	}
+	return array;
+}

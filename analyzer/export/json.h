@@ -1,0 +1,39 @@
+/* What all JSON documents of the program share: raw integers, strings of unknown origin, counts and frames
+ * under the names of docs/json.md. */
+#ifndef HS_EXPORT_JSON_H
+#define HS_EXPORT_JSON_H
+
+#include "profile/profile.h"
+
+#include <jansson.h>
+
+/* Takes over `value`. */
+void hs_json_put(json_t *object, const char *name, json_t *value);
+json_t *hs_json_integer(uint64_t value);
+/* NULL becomes null. JSON is UTF-8: other bytes become U+FFFD. */
+json_t *hs_json_string(const char *bytes);
+/* A string of the profile; null where the index says "unknown". */
+json_t *hs_json_known(const struct hs_profile *profile, uint32_t index);
+json_t *hs_json_words(char *const *words); /* NULL-terminated, or NULL */
+
+/* All counts; without the maxima for sums, since maxima do not add up. */
+void hs_json_put_counts(json_t *object, const struct hs_counts *counts, bool maxima);
+json_t *hs_json_frame(const struct hs_profile *profile, const struct hs_frame *frame);
+
+/* The frames that a document refers to by index, each once. */
+struct hs_json_frames {
+	const struct hs_profile *profile;
+	json_t *array;
+	uint32_t *index_of_frame; /* + 1 */
+};
+void hs_json_frames_start(struct hs_json_frames *frames, const struct hs_profile *profile);
+/* The index of a frame of the profile in the array, or null for UINT32_MAX. */
+json_t *hs_json_frames_index(struct hs_json_frames *frames, uint32_t frame);
+/* Puts the array under "frames". */
+void hs_json_frames_end(struct hs_json_frames *frames, json_t *document);
+
+json_t *hs_json_facts(const struct hs_facts *facts);
+json_t *hs_json_totals(const struct hs_totals *totals);
+json_t *hs_json_modules(const struct hs_profile *profile);
+
+#endif
