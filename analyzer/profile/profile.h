@@ -120,6 +120,12 @@ void hs_profile_free(struct hs_profile *profile);
 /* ---- replay ---------------------------------------------------------------------------------------------
  */
 
+/* A group's share of one thread. */
+struct hs_part {
+	uint32_t group;
+	uint32_t thread; /* index in hs_replay.threads */
+};
+
 struct hs_replay {
 	struct hs_totals totals;
 	struct hs_counts *groups; /* group_count; the caller's groups */
@@ -130,6 +136,10 @@ struct hs_replay {
 	 * bucket b of lifetimes blocks that lived [2^(b-1), 2^b) us; and bytes allocated meanwhile likewise.
 	 */
 	uint64_t size_blocks[65], size_bytes[65], lifetime_blocks[65], lifetime_bytes_blocks[65];
+	struct hs_part *parts; /* by thread: whose part each group is; else NULL */
+	uint32_t *threads;     /* by thread: ids (indices in profile.threads, if there) in the order of their
+				* first event */
+	uint32_t thread_count;
 	bool *node_used; /* of each node: has allocations of its own (is the innermost of a stack with events)
 			  */
 };
@@ -139,6 +149,25 @@ struct hs_replay {
  * error. */
 int hs_replay_run(struct hs_profile *profile, const uint32_t *group_of_node, uint32_t group_count,
 		  struct hs_replay *replay, struct hs_error *error);
+
+/* Sees blocks begin and end, for what counts do not tell. A realloc is an end and a beginning. */
+struct hs_watch {
+	void (*begin)(void *context, uint32_t group, uint64_t size, uint64_t now_us);
+	void (*end)(void *context, uint32_t group, uint64_t size, uint64_t now_us);
+	/* For each block once; for those that are never freed at the end of the replay. */
+	void (*lived)(void *context, uint32_t group, uint64_t lived_us);
+	void *context;
+};
+
+struct hs_replay_how {
+	/* Counts are kept apart for each thread that allocates: replay.groups begins with the caller's
+	 * groups, for the first thread; those of other threads follow as they come (see replay.parts). */
+	bool by_thread;
+	const struct hs_watch *watch; /* or NULL */
+};
+
+int hs_replay_run_as(struct hs_profile *profile, const uint32_t *group_of_node, uint32_t group_count,
+		     const struct hs_replay_how *how, struct hs_replay *replay, struct hs_error *error);
 void hs_replay_free(struct hs_replay *replay);
 
 /* ---- sites ----------------------------------------------------------------------------------------------

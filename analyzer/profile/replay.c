@@ -45,7 +45,26 @@ struct state {
 	uint64_t peak_number, peak_bytes, peak_blocks, peak_us;
 	uint64_t frees, events;
 	struct hs_timeline timeline;
+	const struct hs_watch *watch; /* or NULL */
+	bool by_thread;
+	uint32_t node_groups;  /* groups that the caller gave: those of the first thread */
+	struct hs_pairs parts; /* by thread: group, thread number; index + node_groups is the part */
+	size_t group_capacity, stamp_capacity;
 };
+
+/* The group that the blocks of another thread than the first go to. */
+static uint32_t part_of(struct state *state, uint32_t group, uint32_t thread)
+{
+	bool added;
+	uint32_t part = state->node_groups + hs_pairs_add(&state->parts, group, thread, &added);
+	if (added) {
+		state->groups = hs_grow(state->groups, part, &state->group_capacity, sizeof *state->groups);
+		state->stamps = hs_grow(state->stamps, part, &state->stamp_capacity, sizeof *state->stamps);
+		state->groups[part] = (struct hs_counts){0};
+		state->stamps[part] = 0;
+	}
+	return part;
+}
 
 static unsigned bucket(uint64_t value)
 {
@@ -87,6 +106,8 @@ static inline void end_life(struct state *state, const struct hs_block *block)
 	state->groups[block->group].lifetime_us += lived_us;
 	state->out->lifetime_blocks[bucket(lived_us)]++;
 	state->out->lifetime_bytes_blocks[bucket(state->allocated_bytes - block->born_bytes)]++;
+	if (state->watch)
+		state->watch->lived(state->watch->context, block->group, lived_us);
 }
 
 static inline void remove_live(struct state *state, const struct hs_block *block)
@@ -97,12 +118,18 @@ static inline void remove_live(struct state *state, const struct hs_block *block
 	counts->live_blocks--;
 	state->heap_bytes -= block->size;
 	state->heap_blocks--;
+	if (state->watch)
+		state->watch->end(state->watch->context, block->group, block->size, state->now_us);
 }
 
-static inline void begin_block(struct state *state, uint32_t thread, uint32_t node, uint64_t size)
+/* Returns the counts that the block went to. */
+static inline struct hs_counts *begin_block(struct state *state, uint32_t thread, uint32_t node,
+					    uint64_t size)
 {
 	struct node_state *place = &state->nodes[node];
 	uint32_t group = place->group;
+	if (state->by_thread && thread)
+		group = part_of(state, group, thread);
 	struct hs_counts *counts = &state->groups[group];
 	place->size = size;
 	place->used = 1;
@@ -120,6 +147,9 @@ static inline void begin_block(struct state *state, uint32_t thread, uint32_t no
 	state->threads[thread].latest = state->blocks.count + 1;
 	*hs_blocks_begin(&state->blocks) =
 		(struct hs_block){size, group, thread, state->now_us, state->allocated_bytes};
+	if (state->watch)
+		state->watch->begin(state->watch->context, group, size, state->now_us);
+	return counts;
 }
 
 /* ---- one event ------------------------------------------------------------------------------------------
@@ -201,8 +231,7 @@ static inline const char *replay_realloc(struct state *state, struct cursor *cur
 	end_life(state, block);
 	remove_live(state, block);
 	hs_blocks_end(&state->blocks, number, block);
-	begin_block(state, thread, node, size);
-	struct hs_counts *counts = &state->groups[state->nodes[node].group];
+	struct hs_counts *counts = begin_block(state, thread, node, size);
 	counts->reallocations++;
 	if (moved) {
 		counts->moved++;
@@ -309,6 +338,8 @@ static void finish(struct state *state, struct hs_profile *profile)
 		state->now_us = profile->facts.duration_us;
 	hs_timeline_advance(&state->timeline, state->now_us, state->heap_bytes);
 	hs_blocks_each(&state->blocks, end_life_of_survivor, state);
+	out->groups = state->groups;
+	out->group_count = state->node_groups + state->parts.count;
 	for (uint32_t g = 0; g < out->group_count; g++) {
 		struct hs_counts *counts = &state->groups[g];
 		save_peak(state, g);
@@ -363,8 +394,31 @@ static void compare_with_footer(struct hs_profile *profile, const struct hs_tota
 	}
 }
 
+/* Whose part each group is, and the threads' ids. */
+static void write_parts(struct state *state)
+{
+	struct hs_replay *out = state->out;
+	out->parts = hs_allocate_zero(out->group_count, sizeof *out->parts);
+	for (uint32_t g = 0; g < state->node_groups; g++)
+		out->parts[g] = (struct hs_part){g, 0};
+	for (uint32_t i = 0; i < state->parts.count; i++)
+		out->parts[state->node_groups + i] = (struct hs_part){(uint32_t)state->parts.items[i].first,
+								      (uint32_t)state->parts.items[i].second};
+	out->thread_count = state->thread_ids.count;
+	out->threads = hs_allocate_zero(out->thread_count, sizeof *out->threads);
+	for (uint32_t i = 0; i < out->thread_count; i++)
+		out->threads[i] = (uint32_t)state->thread_ids.items[i].first;
+}
+
 int hs_replay_run(struct hs_profile *profile, const uint32_t *group_of_node, uint32_t group_count,
 		  struct hs_replay *replay, struct hs_error *error)
+{
+	return hs_replay_run_as(profile, group_of_node, group_count, &(struct hs_replay_how){0}, replay,
+				error);
+}
+
+int hs_replay_run_as(struct hs_profile *profile, const uint32_t *group_of_node, uint32_t group_count,
+		     const struct hs_replay_how *how, struct hs_replay *replay, struct hs_error *error)
 {
 	*replay = (struct hs_replay){.group_count = group_count};
 	for (uint32_t i = 0; i < profile->node_count; i++)
@@ -372,8 +426,12 @@ int hs_replay_run(struct hs_profile *profile, const uint32_t *group_of_node, uin
 			return hs_fail(error, "node %u has no group", i);
 	struct state *state = hs_allocate_zero(1, sizeof *state);
 	state->out = replay;
-	state->groups = replay->groups = hs_allocate_zero(group_count, sizeof *replay->groups);
+	state->groups = hs_allocate_zero(group_count, sizeof *state->groups);
 	state->stamps = hs_allocate_zero(group_count, sizeof *state->stamps);
+	state->node_groups = group_count;
+	state->group_capacity = state->stamp_capacity = group_count;
+	state->watch = how->watch;
+	state->by_thread = how->by_thread;
 	state->node_count = profile->node_count;
 	state->nodes = hs_allocate_zero(profile->node_count, sizeof *state->nodes);
 	for (uint32_t i = 0; i < profile->node_count; i++)
@@ -385,8 +443,11 @@ int hs_replay_run(struct hs_profile *profile, const uint32_t *group_of_node, uin
 	if (complete)
 		compare_with_footer(profile, &replay->totals);
 
+	if (how->by_thread)
+		write_parts(state);
 	hs_blocks_free(&state->blocks);
 	hs_pairs_free(&state->thread_ids);
+	hs_pairs_free(&state->parts);
 	free(state->stamps);
 	free(state->nodes);
 	free(state->threads);
@@ -399,5 +460,7 @@ void hs_replay_free(struct hs_replay *replay)
 	free(replay->groups);
 	free(replay->timeline);
 	free(replay->node_used);
+	free(replay->parts);
+	free(replay->threads);
 	*replay = (struct hs_replay){0};
 }

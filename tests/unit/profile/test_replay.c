@@ -25,7 +25,7 @@ struct outcome {
 };
 
 /* Each node is a group of its own: groups[node]. */
-static struct outcome finish(struct writer *writer, const char *footer)
+static struct outcome finish_as(struct writer *writer, const char *footer, const struct hs_replay_how *how)
 {
 	struct outcome outcome = {0};
 	struct hs_error error = {""};
@@ -41,11 +41,16 @@ static struct outcome finish(struct writer *writer, const char *footer)
 	uint32_t *group = malloc(count * sizeof *group);
 	for (uint32_t i = 0; i < count; i++)
 		group[i] = i;
-	CHECK(hs_replay_run(outcome.profile, group, count, &outcome.replay, &error) == 0);
+	CHECK(hs_replay_run_as(outcome.profile, group, count, how, &outcome.replay, &error) == 0);
 	free(group);
 	unlink(path);
 	writer_free(writer);
 	return outcome;
+}
+
+static struct outcome finish(struct writer *writer, const char *footer)
+{
+	return finish_as(writer, footer, &(struct hs_replay_how){0});
 }
 
 static void end(struct outcome *outcome)
@@ -302,6 +307,96 @@ static void test_footer_that_disagrees(void)
 	end(&o);
 }
 
+/* ---- by thread, and watched -------------------------------------------------------------------------
+ */
+
+struct seen {
+	uint64_t begun_bytes[8], ended_bytes[8], begun[8], ended[8], lived_us[8], latest_us; /* by group */
+};
+
+static void see_begin(void *context, uint32_t group, uint64_t size, uint64_t now_us)
+{
+	struct seen *seen = context;
+	seen->begun[group]++;
+	seen->begun_bytes[group] += size;
+	seen->latest_us = now_us;
+}
+
+static void see_end(void *context, uint32_t group, uint64_t size, uint64_t now_us)
+{
+	struct seen *seen = context;
+	seen->ended[group]++;
+	seen->ended_bytes[group] += size;
+	seen->latest_us = now_us;
+}
+
+static void see_life(void *context, uint32_t group, uint64_t lived_us)
+{
+	((struct seen *)context)->lived_us[group] += lived_us;
+}
+
+static struct writer write_two_threads(void)
+{
+	struct writer w;
+	start(&w, 2);
+	event_alloc(&w, 7, 1, 1, 100);
+	uint64_t freed = event_alloc(&w, 9, 2, 1, 60);
+	uint64_t grown = event_alloc(&w, 9, 3, 2, 40); /* 200: the peak */
+	event_free(&w, 7, 4, freed);
+	event_resize(&w, 9, 5, grown, 2, 90);
+	return w;
+}
+
+static void test_by_thread(void)
+{
+	struct writer w = write_two_threads();
+	struct outcome o = finish_as(&w, NULL, &(struct hs_replay_how){.by_thread = true});
+	CHECK_NUMBER(o.replay.group_count, 3 + 2); /* nodes, parts of thread 9 */
+	CHECK_NUMBER(o.replay.thread_count, 2);
+	CHECK_NUMBER(o.replay.threads[0], 7);
+	CHECK_NUMBER(o.replay.threads[1], 9);
+	CHECK_NUMBER(o.replay.parts[1].group, 1);
+	CHECK_NUMBER(o.replay.parts[1].thread, 0);
+	CHECK_NUMBER(o.replay.parts[3].group, 1);
+	CHECK_NUMBER(o.replay.parts[3].thread, 1);
+	CHECK_NUMBER(o.replay.parts[4].group, 2);
+	CHECK_NUMBER(o.replay.parts[4].thread, 1);
+	CHECK_NUMBER(o.replay.groups[1].peak_bytes, 100);
+	CHECK_NUMBER(o.replay.groups[1].live_bytes, 100);
+	CHECK_NUMBER(o.replay.groups[2].allocations, 0);
+	CHECK_NUMBER(o.replay.groups[3].peak_bytes, 60);
+	CHECK_NUMBER(o.replay.groups[3].live_bytes, 0);
+	CHECK_NUMBER(o.replay.groups[3].temporary, 0);
+	CHECK_NUMBER(o.replay.groups[4].peak_bytes, 40);
+	CHECK_NUMBER(o.replay.groups[4].live_bytes, 90);
+	CHECK_NUMBER(o.replay.groups[4].allocations, 2);
+	CHECK_NUMBER(o.replay.groups[4].reallocations, 1);
+	CHECK_NUMBER(o.replay.totals.counts.allocated_bytes, 100 + 60 + 40 + 90);
+	CHECK_NUMBER(o.replay.totals.counts.peak_bytes, 200);
+	end(&o);
+}
+
+static void test_watch(void)
+{
+	struct seen seen = {0};
+	struct hs_watch watch = {see_begin, see_end, see_life, &seen};
+	struct writer w = write_two_threads();
+	struct outcome o = finish_as(&w, NULL, &(struct hs_replay_how){.watch = &watch});
+	CHECK_NUMBER(o.replay.group_count, 3);
+	CHECK(o.replay.parts == NULL);
+	CHECK_NUMBER(seen.begun[1], 2);
+	CHECK_NUMBER(seen.begun_bytes[1], 160);
+	CHECK_NUMBER(seen.ended[1], 1);
+	CHECK_NUMBER(seen.ended_bytes[1], 60);
+	CHECK_NUMBER(seen.begun[2], 2);
+	CHECK_NUMBER(seen.begun_bytes[2], 130);
+	CHECK_NUMBER(seen.ended_bytes[2], 40);
+	CHECK_NUMBER(seen.latest_us, 5);
+	CHECK_NUMBER(seen.lived_us[1], 2 + 4); /* the run ends with its last event, at 5 */
+	CHECK_NUMBER(seen.lived_us[2], 2);
+	end(&o);
+}
+
 /* ---- random events against a slow replay ----------------------------------------------------------------
  */
 
@@ -447,6 +542,8 @@ int main(void)
 	test_nothing_requested();
 	test_timeline();
 	test_footer_that_disagrees();
+	test_by_thread();
+	test_watch();
 	test_random_events();
 	return check_failures();
 }
