@@ -64,11 +64,12 @@ static void add_file(struct hs_text *text, const struct info *info)
 static void add_members(struct hs_text *text, const struct info *info)
 {
 	static const char *const names[HS_CONTENTS_KINDS] = {
-		[HS_MEMBER_HEADER] = "header",   [HS_MEMBER_MODULES] = "modules",
-		[HS_MEMBER_NODES] = "nodes",     [HS_MEMBER_EVENTS] = "events",
-		[HS_MEMBER_SAMPLES] = "samples", [HS_MEMBER_MARKS] = "marks",
-		[HS_MEMBER_SYMBOLS] = "symbols", [HS_MEMBER_THREADS] = "threads",
-		[HS_MEMBER_FOOTER] = "footer",   [HS_CONTENTS_KINDS - 1] = "(unknown)",
+		[HS_MEMBER_HEADER] = "header",         [HS_MEMBER_MODULES] = "modules",
+		[HS_MEMBER_NODES] = "nodes",           [HS_MEMBER_EVENTS] = "events",
+		[HS_MEMBER_SAMPLES] = "samples",       [HS_MEMBER_MARKS] = "marks",
+		[HS_MEMBER_SYMBOLS] = "symbols",       [HS_MEMBER_THREADS] = "threads",
+		[HS_MEMBER_FOOTER] = "footer",         [HS_MEMBER_COUNTS] = "counts",
+		[HS_CONTENTS_KINDS - 1] = "(unknown)",
 	};
 	hs_report_title(text, &info->report, "MEMBERS", "");
 	hs_text_addf(text, HS_DIM "  %-11s%9s%16s%14s%14s" HS_PLAIN "\n", "kind", "members", "items",

@@ -5,10 +5,10 @@
 
 #include <stdlib.h>
 
-static json_t *counts_json(const struct hs_counts *counts)
+static json_t *counts_json(const struct hs_report *side, const struct hs_counts *counts)
 {
 	json_t *object = json_object();
-	hs_json_put_counts(object, counts, false);
+	hs_json_put_counts(object, counts, false, side->sites->replay.unknown);
 	return object;
 }
 
@@ -19,12 +19,16 @@ static json_t *run_json(const struct hs_report *side)
 	hs_json_put(object, "path", hs_json_string(side->path));
 	hs_json_put(object, "program", hs_json_string(facts->program));
 	hs_json_put(object, "command", hs_json_words(facts->command));
-	hs_json_put(object, "duration_us", hs_json_integer(facts->duration_us));
-	hs_json_put(object, "peak_rss_bytes", hs_json_integer(facts->peak_rss_bytes));
+	hs_json_put(object, "duration_us",
+		    facts->unknown & HS_TOLD_DURATION_US ? json_null() : hs_json_integer(facts->duration_us));
+	hs_json_put(object, "peak_rss_bytes",
+		    !(facts->unknown & HS_TOLD_PROCESS) || facts->peak_rss_bytes
+			    ? hs_json_integer(facts->peak_rss_bytes)
+			    : json_null());
 	hs_json_put(object, "lost_events", hs_json_integer(facts->lost_events));
 	hs_json_put(object, "stopped", hs_json_string(facts->stopped));
 	hs_json_put(object, "warning", hs_json_string(facts->warning));
-	hs_json_put(object, "totals", counts_json(&side->sites->replay.totals.counts));
+	hs_json_put(object, "totals", counts_json(side, &side->sites->replay.totals.counts));
 	return object;
 }
 
@@ -63,8 +67,8 @@ static json_t *item_json(const struct hs_diff_report *report, const struct hs_di
 	hs_json_put(object, "kind", json_string(kinds[hs_diff_kind(item, report->metric)]));
 	hs_json_put(object, "old_sites", hs_json_integer(item->old_count));
 	hs_json_put(object, "new_sites", hs_json_integer(item->new_count));
-	hs_json_put(object, "old", counts_json(&item->old));
-	hs_json_put(object, "new", counts_json(&item->new));
+	hs_json_put(object, "old", counts_json(&report->old, &item->old));
+	hs_json_put(object, "new", counts_json(&report->new, &item->new));
 	for (uint32_t i = first; i < end; i++)
 		json_array_append_new(frames,
 				      hs_json_frame(side->profile, &side->profile->frames[site->frames[i]]));

@@ -3,18 +3,6 @@
 
 #include "cli/json.h"
 
-static json_t *threads_json(const struct hs_profile *profile)
-{
-	json_t *array = json_array();
-	for (uint32_t i = 1; i < profile->thread_count; i++) {
-		json_t *object = json_object();
-		hs_json_put(object, "tid", hs_json_integer(profile->threads[i].tid));
-		hs_json_put(object, "name", hs_json_known(profile, profile->threads[i].name));
-		json_array_append_new(array, object);
-	}
-	return array;
-}
-
 static void put_sites(json_t *document, const struct hs_report *report, struct hs_json_frames *frames)
 {
 	json_t *sites = json_array();
@@ -26,7 +14,7 @@ static void put_sites(json_t *document, const struct hs_report *report, struct h
 		json_t *object = json_object(), *stack = json_array();
 		for (uint32_t position = 0; position < site->frame_count; position++)
 			json_array_append_new(stack, hs_json_frames_index(frames, site->frames[position]));
-		hs_json_put_counts(object, &site->counts, true);
+		hs_json_put_counts(object, &site->counts, true, report->sites->replay.unknown);
 		hs_json_put(object, "own_frame",
 			    site->own_frame < site->frame_count ? hs_json_integer(site->own_frame)
 								: json_null());
@@ -54,7 +42,7 @@ void hs_report_json(struct hs_text *text, const struct hs_report *report)
 	hs_json_put(document, "heapscope", json_string(HEAPSCOPE_VERSION));
 	hs_json_put(document, "raw", json_boolean(report->raw));
 	hs_json_put(document, "facts", hs_json_facts(&report->profile->facts));
-	hs_json_put(document, "totals", hs_json_totals(&replay->totals));
+	hs_json_put(document, "totals", hs_json_totals(&replay->totals, replay->unknown));
 	struct hs_json_frames frames;
 	hs_json_frames_start(&frames, report->profile);
 	put_sites(document, report, &frames);
@@ -65,9 +53,13 @@ void hs_report_json(struct hs_text *text, const struct hs_report *report)
 	for (uint32_t i = 0; i < report->profile->sample_count; i++)
 		json_array_append_new(rss, pair(report->profile->samples[i].time_us,
 						report->profile->samples[i].rss_bytes));
+	if (replay->unknown & HS_TOLD_EVENTS) {
+		json_decref(timeline);
+		timeline = json_null();
+	}
 	hs_json_put(document, "timeline", timeline);
 	hs_json_put(document, "rss", rss);
-	hs_json_put(document, "threads", threads_json(report->profile));
+	hs_json_put(document, "threads", hs_json_threads(report->profile));
 	hs_json_put(document, "modules", hs_json_modules(report->profile));
 	hs_json_dump(text, document);
 }

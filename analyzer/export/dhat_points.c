@@ -66,7 +66,8 @@ static uint32_t add_line(struct making *making, const struct hs_frame *frame)
 		bytes = asprintf(&line, "0x%" PRIX64 ": %s (in %s)", frame->address, function,
 				 *module ? module : "???");
 	if (bytes < 0)
-		return hs_strings_add_text(&making->dhat->lines, "0x0: ??? (in ???" ")");
+		return hs_strings_add_text(&making->dhat->lines, "0x0: ??? (in ???"
+								 ")");
 	uint32_t index = hs_strings_add(&making->dhat->lines, line, (size_t)bytes);
 	free(line);
 	return index;
@@ -91,12 +92,12 @@ static int count_stacks(struct making *making, struct hs_error *error)
 		return -1;
 	uint32_t count = 0;
 	for (uint32_t s = 0; s < making->stacks.count; s++)
-		count += replay.groups[s].allocations > 0;
+		count += hs_counts_any(&replay.groups[s]);
 	making->points = hs_allocate_zero(count, sizeof *making->points);
 	making->stack_of_point = hs_allocate_zero(count, sizeof *making->stack_of_point);
 	making->point_of_stack_point = hs_allocate_zero(count, sizeof *making->point_of_stack_point);
 	for (uint32_t s = 0; s < making->stacks.count; s++) {
-		if (!replay.groups[s].allocations)
+		if (!hs_counts_any(&replay.groups[s]))
 			continue;
 		making->points[making->point_count].counts = replay.groups[s];
 		making->point_of_stack_point[making->point_count] = making->point_count;
@@ -230,17 +231,6 @@ static uint32_t nested_branches(const struct making *making, const uint32_t *ord
 	return most;
 }
 
-/* Adds what can be added; the maxima are found by the next replay. */
-static void add_counts(struct hs_counts *sum, const struct hs_counts *more)
-{
-	sum->allocated_bytes += more->allocated_bytes;
-	sum->allocations += more->allocations;
-	sum->peak_bytes += more->peak_bytes;
-	sum->peak_blocks += more->peak_blocks;
-	sum->live_bytes += more->live_bytes;
-	sum->live_blocks += more->live_blocks;
-}
-
 /* Makes one point of those with the same lines. Returns whether there were any. */
 static bool merge_equal(struct making *making, const uint32_t *order)
 {
@@ -251,7 +241,7 @@ static bool merge_equal(struct making *making, const uint32_t *order)
 		const struct hs_dhat_point *point = &making->points[order[i]];
 		if (kept && point->line_count == merged[kept - 1].line_count &&
 		    common_lines(point, &merged[kept - 1]) == point->line_count)
-			add_counts(&merged[kept - 1].counts, &point->counts);
+			hs_counts_add(&merged[kept - 1].counts, &point->counts); /* maxima: the next replay */
 		else
 			merged[kept++] = *point;
 		moved[order[i]] = kept - 1;

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 void hs_json_put(json_t *object, const char *name, json_t *value)
 {
@@ -15,6 +16,11 @@ void hs_json_put(json_t *object, const char *name, json_t *value)
 json_t *hs_json_integer(uint64_t value)
 {
 	return json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value);
+}
+
+static void put_known(json_t *object, const char *name, uint64_t value, bool known)
+{
+	hs_json_put(object, name, known ? hs_json_integer(value) : json_null());
 }
 
 json_t *hs_json_string(const char *bytes)
@@ -40,24 +46,14 @@ json_t *hs_json_words(char *const *words)
 	return array;
 }
 
-void hs_json_put_counts(json_t *object, const struct hs_counts *counts, bool maxima)
+void hs_json_put_counts(json_t *object, const struct hs_counts *counts, bool maxima, uint32_t unknown)
 {
-	hs_json_put(object, "allocated_bytes", hs_json_integer(counts->allocated_bytes));
-	hs_json_put(object, "allocations", hs_json_integer(counts->allocations));
-	hs_json_put(object, "peak_bytes", hs_json_integer(counts->peak_bytes));
-	hs_json_put(object, "peak_blocks", hs_json_integer(counts->peak_blocks));
-	hs_json_put(object, "live_bytes", hs_json_integer(counts->live_bytes));
-	hs_json_put(object, "live_blocks", hs_json_integer(counts->live_blocks));
-	if (maxima) {
-		hs_json_put(object, "max_bytes", hs_json_integer(counts->max_bytes));
-		hs_json_put(object, "max_blocks", hs_json_integer(counts->max_blocks));
+	uint64_t values[HS_COUNT_FIELDS];
+	memcpy(values, counts, sizeof(values));
+	for (unsigned i = 0; i < HS_COUNT_FIELDS; i++) {
+		if (maxima || !(1u << i & HS_TOLD_MAX))
+			put_known(object, hs_told_names[i], values[i], !(unknown & 1u << i));
 	}
-	hs_json_put(object, "temporary_bytes", hs_json_integer(counts->temporary_bytes));
-	hs_json_put(object, "temporary", hs_json_integer(counts->temporary));
-	hs_json_put(object, "moved_bytes", hs_json_integer(counts->moved_bytes));
-	hs_json_put(object, "moved", hs_json_integer(counts->moved));
-	hs_json_put(object, "reallocations", hs_json_integer(counts->reallocations));
-	hs_json_put(object, "lifetime_us", hs_json_integer(counts->lifetime_us));
 }
 
 json_t *hs_json_frame(const struct hs_profile *profile, const struct hs_frame *frame)
@@ -70,7 +66,7 @@ json_t *hs_json_frame(const struct hs_profile *profile, const struct hs_frame *f
 	hs_json_put(object, "file", hs_json_known(profile, frame->file));
 	hs_json_put(object, "line", frame->line ? hs_json_integer(frame->line) : json_null());
 	hs_json_put(object, "module", hs_json_string(module));
-	hs_json_put(object, "address", hs_json_integer(frame->address));
+	put_known(object, "address", frame->address, frame->address);
 	hs_json_put(object, "inlined", json_boolean(frame->inlined));
 	hs_json_put(object, "internal", json_boolean(frame->internal));
 	return object;
@@ -102,21 +98,42 @@ void hs_json_frames_end(struct hs_json_frames *frames, json_t *document)
 	free(frames->index_of_frame);
 }
 
+static json_t *merged_json(const struct hs_merged *merged)
+{
+	if (!merged->recordings)
+		return json_null();
+	json_t *object = json_object(), *commands = json_array();
+	for (uint32_t i = 0; i < merged->command_count; i++) {
+		json_t *command = json_object();
+		hs_json_put(command, "command", hs_json_string(merged->commands[i].line));
+		hs_json_put(command, "recordings", hs_json_integer(merged->commands[i].recordings));
+		json_array_append_new(commands, command);
+	}
+	hs_json_put(object, "recordings", hs_json_integer(merged->recordings));
+	hs_json_put(object, "incomplete", hs_json_integer(merged->incomplete));
+	hs_json_put(object, "commands", commands);
+	put_known(object, "end_unix_us", merged->end_unix_us, merged->end_unix_us);
+	hs_json_put(object, "longest_us", hs_json_integer(merged->longest_us));
+	hs_json_put(object, "sum_us", hs_json_integer(merged->sum_us));
+	return object;
+}
+
 json_t *hs_json_facts(const struct hs_facts *facts)
 {
 	static const char *const ends[] = {
 		[HS_END_UNKNOWN] = "unknown", [HS_END_EXIT] = "exit",       [HS_END_SIGNAL] = "signal",
 		[HS_END_EXEC] = "exec",       [HS_END_RUNNING] = "running",
 	};
+	bool process = !(facts->unknown & HS_TOLD_PROCESS);
 	json_t *object = json_object();
 	hs_json_put(object, "program", hs_json_string(facts->program));
 	hs_json_put(object, "command", hs_json_words(facts->command));
 	hs_json_put(object, "cwd", hs_json_string(facts->cwd));
-	hs_json_put(object, "pid", hs_json_integer(facts->pid));
-	hs_json_put(object, "parent_pid", hs_json_integer(facts->parent_pid));
+	put_known(object, "pid", facts->pid, process || facts->pid);
+	put_known(object, "parent_pid", facts->parent_pid, process);
 	hs_json_put(object, "forked", json_boolean(facts->forked));
-	hs_json_put(object, "start_unix_us", hs_json_integer(facts->start_unix_us));
-	hs_json_put(object, "duration_us", hs_json_integer(facts->duration_us));
+	put_known(object, "start_unix_us", facts->start_unix_us, process || facts->start_unix_us);
+	put_known(object, "duration_us", facts->duration_us, !(facts->unknown & HS_TOLD_DURATION_US));
 	hs_json_put(object, "end", json_string(ends[facts->end]));
 	hs_json_put(object, "end_value", json_integer(facts->end_value));
 	hs_json_put(object, "lost_events", hs_json_integer(facts->lost_events));
@@ -126,20 +143,38 @@ json_t *hs_json_facts(const struct hs_facts *facts)
 	hs_json_put(object, "late_events", hs_json_integer(facts->late_events));
 	hs_json_put(object, "repaired_frees", hs_json_integer(facts->repaired_frees));
 	hs_json_put(object, "unknown_frees", hs_json_integer(facts->unknown_frees));
-	hs_json_put(object, "peak_rss_bytes", hs_json_integer(facts->peak_rss_bytes));
+	put_known(object, "peak_rss_bytes", facts->peak_rss_bytes, process || facts->peak_rss_bytes);
 	hs_json_put(object, "stopped", hs_json_string(facts->stopped));
 	hs_json_put(object, "warning", hs_json_string(facts->warning));
+	hs_json_put(object, "imported", hs_json_string(facts->imported));
+	hs_json_put(object, "subject",
+		    json_string(facts->subject == HS_SUBJECT_SAMPLES ? "samples" : "heap"));
+	hs_json_put(object, "merged", merged_json(&facts->merged));
 	return object;
 }
 
-json_t *hs_json_totals(const struct hs_totals *totals)
+json_t *hs_json_totals(const struct hs_totals *totals, uint32_t unknown)
 {
 	json_t *object = json_object();
-	hs_json_put_counts(object, &totals->counts, true);
-	hs_json_put(object, "peak_us", hs_json_integer(totals->peak_us));
-	hs_json_put(object, "frees", hs_json_integer(totals->frees));
-	hs_json_put(object, "events", hs_json_integer(totals->events));
+	hs_json_put_counts(object, &totals->counts, true, unknown);
+	put_known(object, "peak_us", totals->peak_us, !(unknown & HS_TOLD_PEAK_US));
+	put_known(object, "frees", totals->frees, !(unknown & HS_TOLD_FREES));
+	put_known(object, "events", totals->events, !(unknown & HS_TOLD_EVENTS));
 	return object;
+}
+
+json_t *hs_json_threads(const struct hs_profile *profile)
+{
+	if (profile->facts.unknown & HS_TOLD_THREADS)
+		return json_null();
+	json_t *array = json_array();
+	for (uint32_t i = 1; i < profile->thread_count; i++) {
+		json_t *object = json_object();
+		hs_json_put(object, "tid", hs_json_integer(profile->threads[i].tid));
+		hs_json_put(object, "name", hs_json_known(profile, profile->threads[i].name));
+		json_array_append_new(array, object);
+	}
+	return array;
 }
 
 json_t *hs_json_modules(const struct hs_profile *profile)

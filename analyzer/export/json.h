@@ -16,8 +16,9 @@ json_t *hs_json_string(const char *bytes);
 json_t *hs_json_known(const struct hs_profile *profile, uint32_t index);
 json_t *hs_json_words(char *const *words); /* NULL-terminated, or NULL */
 
-/* All counts; without the maxima for sums, since maxima do not add up. */
-void hs_json_put_counts(json_t *object, const struct hs_counts *counts, bool maxima);
+/* All counts, null for those that are in `unknown` (HS_TOLD_...); without the maxima for sums, since
+ * maxima do not add up. */
+void hs_json_put_counts(json_t *object, const struct hs_counts *counts, bool maxima, uint32_t unknown);
 json_t *hs_json_frame(const struct hs_profile *profile, const struct hs_frame *frame);
 
 /* The frames that a document refers to by index, each once. */
@@ -33,7 +34,9 @@ json_t *hs_json_frames_index(struct hs_json_frames *frames, uint32_t frame);
 void hs_json_frames_end(struct hs_json_frames *frames, json_t *document);
 
 json_t *hs_json_facts(const struct hs_facts *facts);
-json_t *hs_json_totals(const struct hs_totals *totals);
+json_t *hs_json_totals(const struct hs_totals *totals, uint32_t unknown);
+/* null if they are not known */
+json_t *hs_json_threads(const struct hs_profile *profile);
 json_t *hs_json_modules(const struct hs_profile *profile);
 
 #endif

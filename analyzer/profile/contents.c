@@ -16,7 +16,7 @@ void hs_contents_make(struct hs_contents *contents, const struct hs_profile *pro
 	};
 	for (uint32_t i = 0; i < recording->member_count; i++) {
 		const struct hs_member *member = &recording->members[i];
-		unsigned kind = member->kind && member->kind <= HS_MEMBER_FOOTER ? member->kind
+		unsigned kind = member->kind && member->kind <= HS_MEMBER_COUNTS ? member->kind
 										 : HS_CONTENTS_KINDS - 1;
 		contents->kinds[kind].members++;
 		contents->kinds[kind].items += member->items;

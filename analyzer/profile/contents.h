@@ -6,7 +6,7 @@
 #include "profile/profile.h"
 
 enum {
-	HS_CONTENTS_KINDS = HS_MEMBER_FOOTER + 2
+	HS_CONTENTS_KINDS = HS_MEMBER_COUNTS + 2
 }; /* the last: members of kinds that this version does not know */
 
 struct hs_contents {

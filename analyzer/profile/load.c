@@ -274,7 +274,8 @@ static struct hs_frame_range make_frames(struct hs_loader *loader, struct hs_pai
 	struct hs_frame_range range = {profile->frame_count, 0};
 	struct hs_frame frame = {.module = place.first ? profile->modules[place.first - 1].same_as
 						       : UINT32_MAX};
-	frame.address = place.second ? place.second - 1 : 0;
+	bool unknown = place.second >= HS_ADDRESS_UNKNOWN && place.second - HS_ADDRESS_UNKNOWN <= UINT32_MAX;
+	frame.address = place.second && !unknown ? place.second - 1 : 0;
 	if (place.first && profile->modules[frame.module].flags & HS_MODULE_FLAG_SHIM)
 		return range; /* heapscope's own code is nobody's business */
 	uint32_t symbol = hs_pairs_find(&loader->symbols, place.first, place.second);

@@ -34,6 +34,10 @@ struct hs_loader {
 	struct hs_named_frame *named; /* frames of all symbol records */
 	uint32_t named_count;
 	size_t named_capacity;
+	uint32_t counted_fields; /* of the counts members; 0: there is none */
+	uint32_t counted_next;   /* the least node that may come next */
+	size_t counted_capacity;
+	uint64_t counted_sums[HS_COUNT_FIELDS];
 };
 
 /* Each returns 0, or -1 and an error; what stood before the error in the payload may be loaded then. */
@@ -49,6 +53,10 @@ int hs_load_threads(struct hs_loader *loader, struct hs_payload payload, uint32_
 		    struct hs_error *error);
 int hs_load_symbols(struct hs_loader *loader, struct hs_payload payload, uint32_t items,
 		    struct hs_error *error);
+/* counts.c */
+int hs_load_counts(struct hs_loader *loader, struct hs_payload payload, uint32_t items,
+		   struct hs_error *error);
+void hs_load_counts_finish(struct hs_loader *loader);
 /* Makes the frames, once all members are read. */
 void hs_load_finish(struct hs_loader *loader);
 void hs_loader_free(struct hs_loader *loader);

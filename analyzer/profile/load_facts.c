@@ -46,6 +46,41 @@ static char **words(const json_t *array)
 	return list;
 }
 
+/* Of a file that was merged. */
+static void read_merged(struct hs_merged *merged, const json_t *json)
+{
+	const json_t *commands = json_object_get(json, "commands");
+	merged->recordings = number(json, "recordings");
+	merged->incomplete = number(json, "incomplete");
+	merged->end_unix_us = number(json, "end_us");
+	merged->longest_us = number(json, "longest_us");
+	merged->sum_us = number(json, "sum_us");
+	merged->commands = hs_allocate_zero(json_array_size(commands), sizeof *merged->commands);
+	for (size_t i = 0; i < json_array_size(commands); i++) {
+		const json_t *command = json_array_get(commands, i);
+		merged->commands[merged->command_count++] =
+			(struct hs_merged_command){text(command, "command"), number(command, "recordings")};
+	}
+}
+
+/* Where a file that `heapscope run` did not write comes from, and what it does not tell. */
+static void read_origin(struct hs_facts *facts, const json_t *json)
+{
+	const json_t *unknown = json_object_get(json, "unknown"), *merged = json_object_get(json, "merged");
+	const char *subject = json_string_value(json_object_get(json, "subject"));
+	if (json_is_string(json_object_get(json, "imported")))
+		facts->imported = text(json, "imported");
+	if (json_is_object(merged))
+		read_merged(&facts->merged, merged);
+	facts->subject = subject && strcmp(subject, "samples") == 0 ? HS_SUBJECT_SAMPLES : HS_SUBJECT_HEAP;
+	for (size_t i = 0; i < json_array_size(unknown); i++) {
+		const char *name = json_string_value(json_array_get(unknown, i));
+		for (unsigned bit = 0; name && bit < HS_TOLD_ITEMS; bit++)
+			if (strcmp(name, hs_told_names[bit]) == 0)
+				facts->unknown |= 1u << bit;
+	}
+}
+
 int hs_load_header(struct hs_loader *loader, struct hs_payload payload, struct hs_error *error)
 {
 	const char *path = loader->profile->recording->path;
@@ -77,6 +112,7 @@ int hs_load_header(struct hs_loader *loader, struct hs_payload payload, struct h
 		facts->parent_pid = number32(json, "parent_pid");
 		facts->forked = origin && strcmp(origin, "fork") == 0;
 		facts->start_unix_us = number(json, "start_us");
+		read_origin(facts, json);
 	}
 	json_decref(json);
 	return result;
@@ -123,6 +159,7 @@ int hs_load_footer(struct hs_loader *loader, struct hs_payload payload, struct h
 		.frees = number(json, "frees"),
 		.allocated_bytes = number(json, "allocated_bytes"),
 		.peak_bytes = number(json, "peak_bytes"),
+		.peak_us = number(json, "peak_us"),
 		.live_bytes = number(json, "live_bytes"),
 		.live_blocks = number(json, "live_blocks"),
 		.temporary = number(json, "temporary"),

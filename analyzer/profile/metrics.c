@@ -4,13 +4,13 @@
 #include <string.h>
 
 const struct hs_metric_name hs_metrics[HS_METRICS] = {
-	[HS_METRIC_PEAK] = {"peak", "Live at the peak", HS_UNIT_BYTES},
-	[HS_METRIC_ALLOCATED] = {"allocated", "Allocated", HS_UNIT_BYTES},
-	[HS_METRIC_CALLS] = {"calls", "Allocation calls", HS_UNIT_CALLS},
-	[HS_METRIC_TEMPORARY] = {"temporary", "Temporary allocations", HS_UNIT_CALLS},
-	[HS_METRIC_LEAKED] = {"leaked", "Live at the end", HS_UNIT_BYTES},
-	[HS_METRIC_MOVED] = {"moved", "Moved by realloc", HS_UNIT_BYTES},
-	[HS_METRIC_LIFETIME] = {"lifetime", "Lifetime of blocks", HS_UNIT_TIME},
+	[HS_METRIC_PEAK] = {"peak", "Live at the peak", HS_UNIT_BYTES, HS_TOLD_PEAK_BYTES},
+	[HS_METRIC_ALLOCATED] = {"allocated", "Allocated", HS_UNIT_BYTES, HS_TOLD_ALLOCATED_BYTES},
+	[HS_METRIC_CALLS] = {"calls", "Allocation calls", HS_UNIT_CALLS, HS_TOLD_ALLOCATIONS},
+	[HS_METRIC_TEMPORARY] = {"temporary", "Temporary allocations", HS_UNIT_CALLS, HS_TOLD_TEMPORARY},
+	[HS_METRIC_LEAKED] = {"leaked", "Live at the end", HS_UNIT_BYTES, HS_TOLD_LIVE_BYTES},
+	[HS_METRIC_MOVED] = {"moved", "Moved by realloc", HS_UNIT_BYTES, HS_TOLD_MOVED_BYTES},
+	[HS_METRIC_LIFETIME] = {"lifetime", "Lifetime of blocks", HS_UNIT_TIME, HS_TOLD_LIFETIME_US},
 };
 
 uint64_t hs_metric_value(const struct hs_counts *counts, enum hs_metric metric)

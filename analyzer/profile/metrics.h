@@ -21,6 +21,7 @@ struct hs_metric_name {
 	const char *name;  /* on the command line */
 	const char *title; /* for people */
 	enum hs_metric_unit unit;
+	enum hs_told told; /* its bit in what a file may not tell */
 };
 extern const struct hs_metric_name hs_metrics[HS_METRICS];
 

@@ -96,6 +96,8 @@ static int load_member(struct hs_loader *loader, const struct hs_member *member,
 		return hs_load_threads(loader, payload, member->items, error);
 	case HS_MEMBER_SYMBOLS:
 		return hs_load_symbols(loader, payload, member->items, error);
+	case HS_MEMBER_COUNTS:
+		return hs_load_counts(loader, payload, member->items, error);
 	case HS_MEMBER_FOOTER:
 		return hs_load_footer(loader, payload, error);
 	default:
@@ -109,6 +111,7 @@ static const char *kind_name(uint8_t kind)
 		[HS_MEMBER_MODULES] = "list of modules",        [HS_MEMBER_NODES] = "list of stacks",
 		[HS_MEMBER_SAMPLES] = "list of memory samples", [HS_MEMBER_THREADS] = "list of threads",
 		[HS_MEMBER_SYMBOLS] = "list of names",          [HS_MEMBER_FOOTER] = "closing record",
+		[HS_MEMBER_COUNTS] = "list of counts",
 	};
 	return names[kind];
 }
@@ -116,7 +119,8 @@ static const char *kind_name(uint8_t kind)
 static bool is_loaded_here(uint8_t kind)
 {
 	return kind == HS_MEMBER_MODULES || kind == HS_MEMBER_NODES || kind == HS_MEMBER_SAMPLES ||
-	       kind == HS_MEMBER_THREADS || kind == HS_MEMBER_SYMBOLS || kind == HS_MEMBER_FOOTER;
+	       kind == HS_MEMBER_THREADS || kind == HS_MEMBER_SYMBOLS || kind == HS_MEMBER_FOOTER ||
+	       kind == HS_MEMBER_COUNTS;
 }
 
 static void load_members(struct hs_loader *loader)
@@ -162,6 +166,7 @@ static int load(struct hs_profile *profile, const char *path, struct hs_error *e
 		load_members(&loader);
 		warn_of_tail(profile);
 		hs_load_finish(&loader);
+		hs_load_counts_finish(&loader);
 		hs_fold_mark(profile, HS_FOLD_ALL);
 	}
 	hs_loader_free(&loader);
@@ -194,6 +199,10 @@ void hs_profile_free(struct hs_profile *profile)
 	free(facts->program);
 	free(facts->cwd);
 	free(facts->stopped);
+	free(facts->imported);
+	for (uint32_t i = 0; i < facts->merged.command_count; i++)
+		free(facts->merged.commands[i].line);
+	free(facts->merged.commands);
 	free(facts->warning);
 	hs_strings_free(&profile->strings);
 	free(profile->modules);
@@ -201,6 +210,7 @@ void hs_profile_free(struct hs_profile *profile)
 	free(profile->frames);
 	free(profile->nodes);
 	free(profile->samples);
+	free(profile->counted);
 	hs_recording_close(profile->recording);
 	free(profile);
 }

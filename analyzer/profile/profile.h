@@ -2,6 +2,7 @@
  *
  *   recording.c  the file's members: hop, inflate (in parallel), check
  *   replay.c     events -> counts per group of nodes, timeline, histograms; one sequential pass
+ *   counts.c     the same counts of a file that has them instead of events
  *   profile.c    frames, stacks and names; loads all but the events
  *   fold.c       which frames are allocator or container internals
  *   sites.c      nodes grouped by their folded stack
@@ -51,9 +52,30 @@ struct hs_thread {
 	uint32_t name; /* string index */
 };
 
+/* Of a file that `heapscope merge` made of several. */
+struct hs_merged {
+	uint64_t recordings; /* 0: it is no such file */
+	uint64_t incomplete; /* of them, cut or damaged: they count as far as they were whole */
+	struct hs_merged_command {
+		char *line; /* the command in one piece */
+		uint64_t recordings;
+	} * commands; /* in the order of the files */
+	uint32_t command_count;
+	uint64_t end_unix_us;        /* of the one that ended last; 0 unknown */
+	uint64_t longest_us, sum_us; /* durations */
+};
+
 enum hs_end_kind { HS_END_UNKNOWN, HS_END_EXIT, HS_END_SIGNAL, HS_END_EXEC, HS_END_RUNNING /* no footer */ };
 
+/* What the numbers of a file without events count: bytes and blocks of a heap, or a profiler's samples, which
+ * stand in `allocations`. */
+enum hs_subject { HS_SUBJECT_HEAP, HS_SUBJECT_SAMPLES };
+
 struct hs_facts {
+	uint32_t unknown; /* HS_TOLD_...: what the file does not tell */
+	enum hs_subject subject;
+	char *imported; /* NULL, or the format that it was imported from: "heaptrack", "dhat", "folded" */
+	struct hs_merged merged;
 	char *program;
 	char **command; /* NULL-terminated */
 	char *cwd;
@@ -83,6 +105,44 @@ struct hs_counts {
 	uint64_t lifetime_us;        /* sum over blocks; live ones count to the end */
 };
 
+enum { HS_COUNT_FIELDS = 14 };
+_Static_assert(sizeof(struct hs_counts) == HS_COUNT_FIELDS * sizeof(uint64_t), "bits of hs_told");
+
+/* What a file tells. A recording of `heapscope run` tells all of it; what an imported or merged file does not
+ * is 0 in the structures and unknown: never to be shown as a number. The first bits are the fields of
+ * hs_counts, in their order. */
+enum hs_told {
+	HS_TOLD_ALLOCATED_BYTES = 1 << 0,
+	HS_TOLD_ALLOCATIONS = 1 << 1,
+	HS_TOLD_PEAK_BYTES = 1 << 2,
+	HS_TOLD_PEAK_BLOCKS = 1 << 3,
+	HS_TOLD_LIVE_BYTES = 1 << 4,
+	HS_TOLD_LIVE_BLOCKS = 1 << 5,
+	HS_TOLD_MAX_BYTES = 1 << 6,
+	HS_TOLD_MAX_BLOCKS = 1 << 7,
+	HS_TOLD_TEMPORARY_BYTES = 1 << 8,
+	HS_TOLD_TEMPORARY = 1 << 9,
+	HS_TOLD_MOVED_BYTES = 1 << 10,
+	HS_TOLD_MOVED = 1 << 11,
+	HS_TOLD_REALLOCATIONS = 1 << 12,
+	HS_TOLD_LIFETIME_US = 1 << 13,
+	HS_TOLD_FIELDS = (1 << HS_COUNT_FIELDS) - 1,
+	HS_TOLD_MAX = HS_TOLD_MAX_BYTES | HS_TOLD_MAX_BLOCKS,
+	HS_TOLD_PEAK_US = 1 << 14, /* when the heap peaked */
+	HS_TOLD_EVENTS = 1 << 15,  /* everything over time: timeline, histograms, what was live when */
+	HS_TOLD_FREES = 1 << 16,
+	HS_TOLD_DURATION_US = 1 << 17,
+	HS_TOLD_THREADS = 1 << 18,
+	HS_TOLD_PROCESS = 1 << 19, /* pid, how it ended, resident size */
+	HS_TOLD_ALL = (1 << 20) - 1,
+};
+enum { HS_TOLD_ITEMS = 20 };
+/* The names of the bits, as in the file's header. */
+extern const char *const hs_told_names[HS_TOLD_ITEMS];
+
+/* Whether any of them is not 0. */
+bool hs_counts_any(const struct hs_counts *counts);
+
 struct hs_point {
 	uint64_t time_us, heap_bytes; /* largest heap in [time, next point's time) */
 };
@@ -94,6 +154,11 @@ struct hs_totals {
 	struct hs_counts counts;
 	uint64_t events, frees;
 	uint64_t peak_us; /* when the heap peaked: the last moment of equals */
+};
+
+struct hs_counted {
+	uint32_t node;
+	struct hs_counts counts;
 };
 
 struct hs_profile {
@@ -109,6 +174,8 @@ struct hs_profile {
 	uint32_t node_count;
 	struct hs_sample *samples;
 	uint32_t sample_count;
+	struct hs_counted *counted; /* in a file without events: what was counted by node; else NULL */
+	uint32_t counted_count;
 	struct hs_recording *recording; /* for the replay; private */
 };
 
@@ -127,6 +194,8 @@ struct hs_part {
 };
 
 struct hs_replay {
+	uint32_t unknown; /* HS_TOLD_...: facts.unknown; and the maxima where groups are sums of several
+			   * stacks without events: then max_bytes is only a lower bound */
 	struct hs_totals totals;
 	struct hs_counts *groups; /* group_count; the caller's groups */
 	uint32_t group_count;
@@ -144,7 +213,8 @@ struct hs_replay {
 			  */
 };
 
-/* Reads the events once. group_of_node[node] < group_count names the group whose counts a node's blocks go
+/* Reads the events once, or the counts of a file without events: then there is no timeline, and no
+ * histogram. group_of_node[node] < group_count names the group whose counts a node's blocks go
  * to; maxima are those of the group. Sets facts.warning if the tail is damaged. Returns 0, or -1 and an
  * error. */
 int hs_replay_run(struct hs_profile *profile, const uint32_t *group_of_node, uint32_t group_count,

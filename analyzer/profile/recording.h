@@ -28,7 +28,8 @@ enum hs_tail {
 /* The recorder's own counts, from the footer. */
 struct hs_expected {
 	bool known;
-	uint64_t events, allocations, frees, allocated_bytes, peak_bytes, live_bytes, live_blocks, temporary;
+	uint64_t events, allocations, frees, allocated_bytes, peak_bytes, peak_us, live_bytes, live_blocks,
+		temporary;
 };
 
 struct hs_recording {

@@ -366,8 +366,7 @@ static void finish(struct state *state, struct hs_profile *profile)
 		out->node_used[i] = state->nodes[i].used;
 }
 
-/* The recorder counted as well while it wrote. */
-static void compare_with_footer(struct hs_profile *profile, const struct hs_totals *totals)
+void hs_profile_compare_totals(struct hs_profile *profile, const struct hs_totals *totals)
 {
 	const struct hs_expected *expected = &profile->recording->expected;
 	const struct {
@@ -420,10 +419,14 @@ int hs_replay_run(struct hs_profile *profile, const uint32_t *group_of_node, uin
 int hs_replay_run_as(struct hs_profile *profile, const uint32_t *group_of_node, uint32_t group_count,
 		     const struct hs_replay_how *how, struct hs_replay *replay, struct hs_error *error)
 {
-	*replay = (struct hs_replay){.group_count = group_count};
+	*replay = (struct hs_replay){.group_count = group_count, .unknown = profile->facts.unknown};
 	for (uint32_t i = 0; i < profile->node_count; i++)
 		if (group_of_node[i] >= group_count)
 			return hs_fail(error, "node %u has no group", i);
+	if (profile->counted) {
+		hs_counts_replay(profile, group_of_node, how, replay);
+		return 0;
+	}
 	struct state *state = hs_allocate_zero(1, sizeof *state);
 	state->out = replay;
 	state->groups = hs_allocate_zero(group_count, sizeof *state->groups);
@@ -441,7 +444,7 @@ int hs_replay_run_as(struct hs_profile *profile, const uint32_t *group_of_node, 
 	bool complete = replay_events(profile, state);
 	finish(state, profile);
 	if (complete)
-		compare_with_footer(profile, &replay->totals);
+		hs_profile_compare_totals(profile, &replay->totals);
 
 	if (how->by_thread)
 		write_parts(state);

@@ -234,7 +234,7 @@ static void make_sites(struct making *making, struct hs_sites *sites)
 {
 	struct draft *drafts = hs_allocate_zero(making->group_count, sizeof *drafts);
 	for (uint32_t g = 0; g < making->group_count; g++)
-		if (sites->replay.groups[g].allocations)
+		if (hs_counts_any(&sites->replay.groups[g]))
 			drafts[sites->count++] = (struct draft){.site.counts = sites->replay.groups[g],
 								.stack = making->stack_of_group[g],
 								.group = g};

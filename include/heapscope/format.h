@@ -11,19 +11,20 @@
 enum { HS_MEMBER_HEADER_BYTES = 10 + 2 + 4 + 16, HS_MEMBER_TRAILER_BYTES = 8 };
 
 enum hs_member_kind {
-	HS_MEMBER_HEADER = 1,  /* JSON; the first member */
+	HS_MEMBER_HEADER = 1, /* JSON; the first member */
 	HS_MEMBER_MODULES = 2,
-	HS_MEMBER_NODES = 3,   /* always before the events that use them */
+	HS_MEMBER_NODES = 3, /* always before the events that use them */
 	HS_MEMBER_EVENTS = 4,
 	HS_MEMBER_SAMPLES = 5, /* RSS over time */
 	HS_MEMBER_MARKS = 6,   /* reserved: phases that the program named */
 	HS_MEMBER_SYMBOLS = 7,
 	HS_MEMBER_THREADS = 8,
 	HS_MEMBER_FOOTER = 9,  /* JSON: totals, end, losses; the last member of a complete file */
+	HS_MEMBER_COUNTS = 10, /* counts by node, of a file without events */
 };
 
 struct hs_member_extra {
-	uint8_t kind;          /* enum hs_member_kind; readers skip kinds they do not know */
+	uint8_t kind; /* enum hs_member_kind; readers skip kinds they do not know */
 	uint8_t reserved[3];
 	uint32_t member_bytes; /* of the whole gzip member, header and trailer included */
 	uint32_t raw_bytes;    /* of the payload, inflated */
@@ -56,6 +57,10 @@ enum hs_column {
 	HS_COLUMN_DISTANCE = 5, /* FREE, MOVE, RESIZE */
 	HS_COLUMNS = 6,
 };
+
+/* Addresses of nodes from here on, 2^32 of them, are no addresses: each stands for a place whose address is
+ * not known. */
+#define HS_ADDRESS_UNKNOWN (UINT64_C(1) << 62)
 
 /* Frames of a symbol record. */
 enum { HS_FRAME_INLINED = 1 };
