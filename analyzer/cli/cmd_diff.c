@@ -4,7 +4,6 @@
 #include "base/memory.h"
 #include "cli/diff_report.h"
 #include "cli/options.h"
-#include "cli/own.h"
 #include "cli/terminal.h"
 
 #include <stdlib.h>
@@ -48,7 +47,6 @@ static int load(struct side *side, bool raw)
 		hs_notice(error.text);
 		return -1;
 	}
-	hs_own_frames_adjust(side->profile, &side->sites);
 	if (side->profile->facts.warning && !isatty(STDOUT_FILENO))
 		hs_message("warning: %s: %s", side->path, side->profile->facts.warning);
 	return 0;

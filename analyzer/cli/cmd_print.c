@@ -1,7 +1,6 @@
 /* heapscope print: the report of a recording. */
 #include "cli/cli.h"
 #include "cli/options.h"
-#include "cli/own.h"
 #include "cli/report.h"
 #include "cli/terminal.h"
 
@@ -59,7 +58,6 @@ int hs_command_print(int argc, char **argv)
 		hs_profile_free(profile);
 		return HS_EXIT_DATA;
 	}
-	hs_own_frames_adjust(profile, &sites);
 	/* the report says it too; whoever sends that to a file is to see it here */
 	if (profile->facts.warning && !isatty(STDOUT_FILENO))
 		hs_message("warning: %s: %s", argv[first], profile->facts.warning);

@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "cli/format.h"
-#include "cli/own.h"
+#include "profile/own.h"
 
 #include <stdio.h>
 #include <stdlib.h>

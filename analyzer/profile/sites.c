@@ -3,6 +3,7 @@
  * maxima. */
 #include "base/memory.h"
 #include "internal.h"
+#include "own.h"
 #include "stacks.h"
 
 #include <stdlib.h>
@@ -23,30 +24,6 @@ struct making {
 
 /* ---- the user's own code --------------------------------------------------------------------------------
  */
-
-static bool is_system_path(const char *path)
-{
-	static const char *const directories[] = {
-		"/lib/",     "/lib32/",     "/lib64/",     "/libx32/",
-		"/usr/lib/", "/usr/lib32/", "/usr/lib64/", "/usr/libx32/",
-	};
-	for (size_t i = 0; i < sizeof directories / sizeof *directories; i++)
-		if (strncmp(path, directories[i], strlen(directories[i])) == 0)
-			return true;
-	return false;
-}
-
-static bool *find_own_modules(const struct hs_profile *profile)
-{
-	enum { MAIN = 1, VDSO = 2, SHIM = 8 }; /* module flags of FORMAT.md */
-	bool *own = hs_allocate_zero(profile->module_count, sizeof *own);
-	for (uint32_t i = 0; i < profile->module_count; i++) {
-		const struct hs_module *module = &profile->modules[i];
-		own[i] = module->flags & MAIN || (!(module->flags & (VDSO | SHIM)) &&
-						  !is_system_path(profile->strings.items[module->path]));
-	}
-	return own;
-}
 
 static uint32_t find_own_frame(const struct making *making, const struct hs_site *site)
 {
@@ -260,7 +237,7 @@ int hs_sites_make(struct hs_profile *profile, bool raw, struct hs_sites *sites, 
 	uint32_t *group_of_node = group_nodes(&making);
 	int result = hs_replay_run(profile, group_of_node, making.group_count, &sites->replay, error);
 	if (result == 0) {
-		making.own_modules = find_own_modules(profile);
+		making.own_modules = hs_own_modules(profile);
 		make_sites(&making, sites);
 	}
 	free(making.own_modules);

@@ -1,6 +1,5 @@
 /* `heapscope print`: the text has nothing in it that would move a terminal's cursor or colours, and no line
  * wider than the terminal but for long names; the JSON is JSON. */
-#include "cli/own.h"
 #include "cli/report.h"
 #include "made.h"
 
@@ -28,7 +27,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct hs_error error = {{0}};
 	struct hs_sites sites;
 	if (profile && hs_sites_make(profile, false, &sites, &error) == 0) {
-		hs_own_frames_adjust(profile, &sites);
 		struct hs_report report = {.profile = profile,
 					   .sites = &sites,
 					   .path = "fuzz.hs.gz",

@@ -2,7 +2,6 @@
  * leaks a quarter of it from one of its two callers; `parse` makes 90 of the 100 calls, 80 of them temporary.
  */
 #include "check.h"
-#include "cli/own.h"
 #include "cli/report.h"
 
 #include "base/memory.h"
@@ -358,43 +357,6 @@ static void test_rows(void)
 	hs_groups_free(&groups);
 }
 
-/* A program of the system: the innermost frame outside of the runtime is its own line, be it in a library or
- * not. */
-static void test_own_frames(void)
-{
-	static char *names[] = {"",
-				"main",
-				"work",
-				"grow",
-				"strdup",
-				"/usr/bin/tool",
-				"/srv/tool",
-				"/usr/lib/x86_64-linux-gnu/libwork.so.1",
-				"/lib/x86_64-linux-gnu/libc.so.6"};
-	static struct hs_module own_modules[] = {{.path = 5, .flags = 1}, {.path = 7}, {.path = 8}};
-	static struct hs_frame own_frames[] = {
-		{.function = 1, .module = 0},
-		{.function = 2, .module = 1},
-		{.function = 3, .module = 1, .internal = true},
-		{.function = 4, .module = 2},
-	};
-	static uint32_t stack[] = {3, 2, 1, 0}, libc_only[] = {3};
-	struct hs_site own_sites[] = {{.frames = stack, .frame_count = 4, .own_frame = 3},
-				      {.frames = libc_only, .frame_count = 1, .own_frame = 0}};
-	struct hs_profile other = {.strings = {.items = names, .count = 9},
-				   .modules = own_modules,
-				   .module_count = 3,
-				   .frames = own_frames,
-				   .frame_count = 4};
-	struct hs_sites other_sites = {.items = own_sites, .count = 2};
-	hs_own_frames_adjust(&other, &other_sites);
-	CHECK(own_sites[0].own_frame == 2 && own_sites[1].own_frame == 0);
-	own_sites[0].own_frame = 3;
-	own_modules[0].path = 6; /* not the system's: main stays */
-	hs_own_frames_adjust(&other, &other_sites);
-	CHECK(own_sites[0].own_frame == 3);
-}
-
 static void test_depth(void)
 {
 	char *text = report_text((struct hs_report){.depth = 2});
@@ -497,7 +459,6 @@ int main(void)
 	test_libc();
 	test_rust_start();
 	test_rows();
-	test_own_frames();
 	test_depth();
 	test_ends();
 	test_nothing();

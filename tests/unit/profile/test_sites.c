@@ -2,6 +2,7 @@
  * library, JIT code and marks; what people should see of it, by hand. */
 #include "check.h"
 #include "profile/fold.h"
+#include "profile/own.h"
 #include "profile/profile.h"
 #include "writer.h"
 
@@ -286,6 +287,33 @@ static void test_nothing_recorded(void)
 	hs_profile_free(p);
 }
 
+/* The program and what is not in the system's folders; for a program of the system, all but the runtime. */
+static void test_own_modules(void)
+{
+	static char *names[] = {"",
+				"/usr/bin/tool",
+				"/srv/tool",
+				"/usr/lib/x86_64-linux-gnu/libwork.so.1",
+				"/lib/x86_64-linux-gnu/libc.so.6",
+				"/opt/lib/libc++.so.1",
+				"[vdso]"};
+	enum { VDSO = 2 };
+	struct hs_module modules[] = {{.path = 1, .flags = MAIN_PROGRAM},
+				      {.path = 3},
+				      {.path = 4},
+				      {.path = 5},
+				      {.path = 6, .flags = VDSO}};
+	struct hs_profile profile = {
+		.strings = {.items = names, .count = 7}, .modules = modules, .module_count = 5};
+	bool *own = hs_own_modules(&profile);
+	CHECK(own[0] && own[1] && !own[2] && !own[3] && !own[4]);
+	free(own);
+	modules[0].path = 2;
+	own = hs_own_modules(&profile);
+	CHECK(own[0] && !own[1] && !own[2] && own[3] && !own[4]);
+	free(own);
+}
+
 int main(void)
 {
 	test_load();
@@ -293,5 +321,6 @@ int main(void)
 	test_maximum_of_merged();
 	test_recursion();
 	test_nothing_recorded();
+	test_own_modules();
 	return check_failures();
 }

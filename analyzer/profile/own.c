@@ -1,0 +1,73 @@
+/* Which modules are the user's own code. */
+#include "profile/own.h"
+
+#include "base/memory.h"
+
+#include <string.h>
+
+enum { MAIN_PROGRAM = 1, VDSO = 2, SHIM = 8 }; /* module flags of FORMAT.md */
+
+static bool starts_with_any(const char *text, const char *const *starts)
+{
+	for (; *starts; starts++) {
+		if (strncmp(text, *starts, strlen(*starts)) == 0)
+			return true;
+	}
+	return false;
+}
+
+static const char *module_path(const struct hs_profile *profile, uint32_t module)
+{
+	return module < profile->module_count ? profile->strings.items[profile->modules[module].path] : "";
+}
+
+static const char *module_name(const struct hs_profile *profile, uint32_t module)
+{
+	const char *path = module_path(profile, module), *slash = strrchr(path, '/');
+	return slash ? slash + 1 : path;
+}
+
+bool hs_is_libc(const struct hs_profile *profile, uint32_t frame)
+{
+	static const char *const names[] = {"libc.so", "libc-", "ld-linux", "libpthread", NULL};
+	return starts_with_any(module_name(profile, profile->frames[frame].module), names);
+}
+
+static bool is_system_library(const char *path)
+{
+	static const char *const folders[] = {"/lib/",       "/lib32/",      "/lib64/",
+					      "/libx32/",    "/usr/lib/",    "/usr/lib32/",
+					      "/usr/lib64/", "/usr/libx32/", NULL};
+	return starts_with_any(path, folders);
+}
+
+static bool is_runtime(const char *name)
+{
+	static const char *const names[] = {"libc.so",   "libc-",    "ld-linux", "libpthread", "libm.so",
+					    "libstdc++", "libgcc_s", "libc++",   "libdl.so",   NULL};
+	return starts_with_any(name, names);
+}
+
+static bool is_system_program(const struct hs_profile *profile)
+{
+	static const char *const folders[] = {"/usr/bin/", "/usr/sbin/", "/usr/lib/", "/usr/libexec/",
+					      "/bin/",     "/sbin/",     "/lib/",     NULL};
+	for (uint32_t i = 0; i < profile->module_count; i++) {
+		if (profile->modules[i].flags & MAIN_PROGRAM)
+			return starts_with_any(module_path(profile, i), folders);
+	}
+	return false;
+}
+
+bool *hs_own_modules(const struct hs_profile *profile)
+{
+	bool *own = hs_allocate_zero((size_t)profile->module_count + 1, sizeof(*own));
+	bool system = is_system_program(profile);
+	for (uint32_t i = 0; i < profile->module_count; i++) {
+		uint32_t flags = profile->modules[i].flags;
+		bool foreign = system ? is_runtime(module_name(profile, i))
+				      : is_system_library(module_path(profile, i));
+		own[i] = flags & MAIN_PROGRAM || (!(flags & (VDSO | SHIM)) && !foreign);
+	}
+	return own;
+}

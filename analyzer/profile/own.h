@@ -1,0 +1,18 @@
+/* Which modules are the user's own code. */
+#ifndef HS_OWN_H
+#define HS_OWN_H
+
+#include "profile/profile.h"
+
+#include <stdbool.h>
+
+/* A library that every program runs on: libc and the loader. */
+bool hs_is_libc(const struct hs_profile *profile, uint32_t frame);
+
+/* By module: whether its code is the user's: the program, and libraries outside of the system's folders. For
+ * a program that is itself installed in the system's folders, like clang, that would often be nothing but its
+ * main function, and its libraries are as much its own: there it is all but the language's runtime (libc,
+ * libstdc++, ...). The caller frees it. */
+bool *hs_own_modules(const struct hs_profile *profile);
+
+#endif
