@@ -82,7 +82,8 @@ void hs_blocks_open_page(struct hs_blocks *blocks)
 	blocks->shelves[shelf]->pages_used++;
 }
 
-void hs_blocks_each(struct hs_blocks *blocks, void (*visit)(const struct hs_block *block, void *context),
+void hs_blocks_each(struct hs_blocks *blocks,
+		    void (*visit)(const struct hs_block *block, uint64_t number, void *context),
 		    void *context)
 {
 	unsigned open_used = (unsigned)((blocks->count + HS_PAGE_BLOCKS - 1) % HS_PAGE_BLOCKS) + 1;
@@ -90,9 +91,11 @@ void hs_blocks_each(struct hs_blocks *blocks, void (*visit)(const struct hs_bloc
 		for (unsigned p = 0; blocks->shelves[s] && p < HS_SHELF_PAGES; p++) {
 			struct hs_page *page = blocks->shelves[s]->pages[p];
 			unsigned used = !page ? 0 : page == blocks->open ? open_used : page->capacity;
+			uint64_t first = (s * HS_SHELF_PAGES + p) * HS_PAGE_BLOCKS;
 			for (unsigned i = 0; i < used; i++)
 				if (page->blocks[i].group != HS_BLOCK_DEAD)
-					visit(&page->blocks[i], context);
+					visit(&page->blocks[i], first + (page->places ? page->places[i] : i),
+					      context);
 		}
 	}
 }

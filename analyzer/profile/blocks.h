@@ -85,7 +85,8 @@ static inline void hs_blocks_end(struct hs_blocks *blocks, uint64_t number, stru
 }
 
 /* Calls `visit` for every live block, oldest first. */
-void hs_blocks_each(struct hs_blocks *blocks, void (*visit)(const struct hs_block *block, void *context),
+void hs_blocks_each(struct hs_blocks *blocks,
+		    void (*visit)(const struct hs_block *block, uint64_t number, void *context),
 		    void *context);
 
 #endif

@@ -1,6 +1,7 @@
 /* Counts by node: the counts members of a file without events, and the replay of such a file, which only has
  * to add them up. */
 #include "base/memory.h"
+#include "filter.h"
 #include "heapscope/varint.h"
 #include "internal.h"
 #include "load.h"
@@ -142,10 +143,36 @@ static void write_parts(struct hs_replay *replay)
 	replay->threads = hs_allocate_zero(1, sizeof *replay->threads);
 }
 
-void hs_counts_replay(struct hs_profile *profile, const uint32_t *group_of_node,
-		      const struct hs_replay_how *how, struct hs_replay *replay)
+/* The same moments for all; and a whole that is the file's. */
+static void finish_totals(const struct hs_profile *profile, struct hs_replay *replay)
+{
+	struct hs_totals *totals = &replay->totals, *all = &replay->all, *rest = &replay->left_out;
+	totals->counts.max_bytes = totals->counts.peak_bytes;
+	totals->counts.max_blocks = totals->counts.peak_blocks;
+	totals->peak_us = totals->max_us = profile->recording->expected.peak_us;
+	*all = *totals;
+	hs_counts_add(&all->counts, &rest->counts);
+	all->counts.max_bytes = all->counts.peak_bytes;
+	all->counts.max_blocks = all->counts.peak_blocks;
+	all->events = profile->recording->expected.events;
+	all->frees = profile->recording->expected.frees;
+	rest->peak_us = totals->peak_us;
+	if (hs_filter_selects_all(profile->filter)) {
+		totals->events = all->events;
+		totals->frees = all->frees;
+	} else {
+		replay->unknown |= HS_TOLD_FREES | HS_TOLD_MAX;
+	}
+}
+
+int hs_counts_replay(struct hs_profile *profile, const uint32_t *group_of_node,
+		     const struct hs_replay_how *how, struct hs_replay *replay, struct hs_error *error)
 {
 	struct hs_totals *totals = &replay->totals;
+	if (hs_filter_needs_events(profile->filter))
+		return hs_fail(error, "the file has no single allocations, only sums by stack, since it was "
+				      "imported or merged: it cannot be filtered by thread, size or time");
+	bool *selected = profile->filter ? hs_filter_nodes(profile->filter, profile) : NULL;
 	bool *filled = hs_allocate_zero(replay->group_count, sizeof *filled);
 	replay->groups = hs_allocate_zero(replay->group_count, sizeof *replay->groups);
 	replay->node_used = hs_allocate_zero(profile->node_count, sizeof *replay->node_used);
@@ -155,6 +182,10 @@ void hs_counts_replay(struct hs_profile *profile, const uint32_t *group_of_node,
 		struct hs_counts *counts = &replay->groups[group];
 		if (!hs_counts_any(&counted->counts))
 			continue;
+		if (selected && !selected[counted->node]) {
+			hs_counts_add(&replay->left_out.counts, &counted->counts);
+			continue;
+		}
 		if (filled[group])
 			replay->unknown |= HS_TOLD_MAX;
 		filled[group] = true;
@@ -168,13 +199,11 @@ void hs_counts_replay(struct hs_profile *profile, const uint32_t *group_of_node,
 		raise_maximum(counts, counts->peak_bytes, counts->peak_blocks);
 		raise_maximum(counts, counts->live_bytes, counts->live_blocks);
 	}
-	totals->counts.max_bytes = totals->counts.peak_bytes;
-	totals->counts.max_blocks = totals->counts.peak_blocks;
-	totals->peak_us = profile->recording->expected.peak_us;
-	totals->events = profile->recording->expected.events;
-	totals->frees = profile->recording->expected.frees;
+	finish_totals(profile, replay);
+	free(selected);
 	free(filled);
 	if (how->by_thread)
 		write_parts(replay);
-	hs_profile_compare_totals(profile, totals);
+	hs_profile_compare_totals(profile, &replay->all);
+	return 0;
 }

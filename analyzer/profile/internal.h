@@ -12,8 +12,8 @@ void hs_profile_warn(struct hs_profile *profile, const char *format, ...)
 void hs_profile_compare_totals(struct hs_profile *profile, const struct hs_totals *totals);
 
 /* hs_replay_run_as for a file with counts instead of events: there is nothing to watch, and no thread but the
- * unknown one. */
-void hs_counts_replay(struct hs_profile *profile, const uint32_t *group_of_node,
-		      const struct hs_replay_how *how, struct hs_replay *replay);
+ * unknown one. Fails if the filter asks for what only events tell. */
+int hs_counts_replay(struct hs_profile *profile, const uint32_t *group_of_node,
+		     const struct hs_replay_how *how, struct hs_replay *replay, struct hs_error *error);
 
 #endif

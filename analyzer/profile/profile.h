@@ -153,7 +153,9 @@ struct hs_sample {
 struct hs_totals {
 	struct hs_counts counts;
 	uint64_t events, frees;
-	uint64_t peak_us; /* when the heap peaked: the last moment of equals */
+	uint64_t peak_us; /* when the heap peaked: the last moment of equals; with a filter's --at: that
+			     moment */
+	uint64_t max_us;  /* when max_bytes was reached; without a filter that is the peak */
 };
 
 struct hs_counted {
@@ -177,6 +179,8 @@ struct hs_profile {
 	struct hs_counted *counted; /* in a file without events: what was counted by node; else NULL */
 	uint32_t counted_count;
 	struct hs_recording *recording; /* for the replay; private */
+	/* What counts in a replay (filter.h); NULL: all. The caller's, who may change it between replays. */
+	const struct hs_filter *filter;
 };
 
 /* Loads everything but the events. On failure (not a recording, empty, newer version, unreadable) returns
@@ -187,25 +191,31 @@ void hs_profile_free(struct hs_profile *profile);
 /* ---- replay ---------------------------------------------------------------------------------------------
  */
 
-/* A group's share of one thread. */
+/* What a group of the replay is a part of. */
 struct hs_part {
-	uint32_t group;
-	uint32_t thread; /* index in hs_replay.threads */
+	uint32_t group; /* of the caller's */
+	union {
+		uint32_t thread; /* by_thread: index in hs_replay.threads */
+		uint32_t bucket; /* by_size, by_lifetime: as in the histograms; or HS_BUCKET_LIVE */
+	};
 };
+enum { HS_BUCKETS = 65, HS_BUCKET_LIVE = HS_BUCKETS /* never freed */ };
 
 struct hs_replay {
 	uint32_t unknown; /* HS_TOLD_...: facts.unknown; and the maxima where groups are sums of several
 			   * stacks without events: then max_bytes is only a lower bound */
-	struct hs_totals totals;
-	struct hs_counts *groups; /* group_count; the caller's groups */
+	struct hs_totals totals;        /* of what profile.filter selects */
+	struct hs_totals all, left_out; /* of the whole recording, and what the filter leaves out */
+	struct hs_counts *groups;       /* group_count; the caller's groups */
 	uint32_t group_count;
 	struct hs_point *timeline; /* at most 4096 points, even steps */
 	uint32_t point_count;
-	/* Histograms over all allocations: bucket b of sizes counts sizes in [2^(b-1), 2^b) (0: size 0),
-	 * bucket b of lifetimes blocks that lived [2^(b-1), 2^b) us; and bytes allocated meanwhile likewise.
+	/* Histograms over the selected allocations: bucket b of sizes counts sizes in [2^(b-1), 2^b) (0: size
+	 * 0), bucket b of lifetimes blocks that lived [2^(b-1), 2^b) us; and bytes allocated meanwhile
+	 * likewise.
 	 */
 	uint64_t size_blocks[65], size_bytes[65], lifetime_blocks[65], lifetime_bytes_blocks[65];
-	struct hs_part *parts; /* by thread: whose part each group is; else NULL */
+	struct hs_part *parts; /* by thread, size, lifetime: whose part each group is; else NULL */
 	uint32_t *threads;     /* by thread: ids (indices in profile.threads, if there) in the order of their
 				* first event */
 	uint32_t thread_count;
@@ -233,7 +243,12 @@ struct hs_replay_how {
 	/* Counts are kept apart for each thread that allocates: replay.groups begins with the caller's
 	 * groups, for the first thread; those of other threads follow as they come (see replay.parts). */
 	bool by_thread;
-	const struct hs_watch *watch; /* or NULL */
+	/* Likewise for each bucket of sizes; the caller's groups are those of size 0. */
+	bool by_size;
+	/* Parts for each bucket of lifetimes follow the caller's groups, which have all counts as usual;
+	 * parts have allocations, allocated_bytes and lifetime_us only. At most one of by_... */
+	bool by_lifetime;
+	const struct hs_watch *watch; /* or NULL; sees what the filter selects */
 };
 
 int hs_replay_run_as(struct hs_profile *profile, const uint32_t *group_of_node, uint32_t group_count,

@@ -1,62 +1,63 @@
 /* The replay: one pass over the events that keeps the live blocks and adds up each group's counts. The peak
  * is found in the same pass: every time the heap reaches its maximum the peak gets a new number; a group
  * whose live bytes are about to change first saves them as its at-peak value if it has not done so for that
- * number. */
+ * number.
+ *
+ * The pass is compiled twice: for all blocks, and with filter, parts and watch. Blocks that are not selected
+ * count there as a rest: the heap, and so the peak, is always the whole program's. */
 #include "base/memory.h"
-#include "blocks.h"
 #include "events.h"
 #include "internal.h"
-#include "pairs.h"
-#include "timeline.h"
+#include "replay_state.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* No block is larger than the address space (57 bits), no clock runs for 2000 years, and sums stay within 63
- * bits. */
+/* No block is larger than the address space (57 bits), and sums stay within 63 bits. */
 #define SIZE_MOST (1ULL << 57)
-#define TIME_MOST (1ULL << 56)
 #define SUM_MOST ((uint64_t)INT64_MAX - SIZE_MOST)
 
-struct node_state {
-	uint32_t successor; /* the node that followed it last */
-	uint32_t group;
-	uint64_t size : 63; /* last size seen with it */
-	uint64_t used : 1;  /* has allocations */
-};
+/* Plain: all blocks, by the caller's groups, nobody watches. Constant in each of the two passes. */
+enum pass { PASS_PLAIN, PASS_FULL };
+#define IN_PASS static inline __attribute__((always_inline))
 
-struct thread_state {
-	uint64_t latest; /* number + 1 of its latest allocation; 0 none */
-	uint32_t node;   /* of that allocation */
-};
+static unsigned bucket(uint64_t value)
+{
+	return value ? 64 - (unsigned)__builtin_clzll(value) : 0;
+}
 
-struct state {
-	struct hs_replay *out;
-	struct hs_counts *groups;
-	uint64_t *stamps; /* of groups: the peak number that their at-peak values belong to */
-	struct node_state *nodes;
-	uint32_t node_count;
-	struct thread_state *threads;
-	size_t thread_capacity;
-	struct hs_pairs thread_ids;
-	struct hs_blocks blocks;
-	uint64_t heap_bytes, heap_blocks, allocated_bytes, now_us;
-	uint64_t peak_number, peak_bytes, peak_blocks, peak_us;
-	uint64_t frees, events;
-	struct hs_timeline timeline;
-	const struct hs_watch *watch; /* or NULL */
-	bool by_thread;
-	uint32_t node_groups;  /* groups that the caller gave: those of the first thread */
-	struct hs_pairs parts; /* by thread: group, thread number; index + node_groups is the part */
-	size_t group_capacity, stamp_capacity;
-};
+/* After blocks began: has the group, has the heap reached its maximum? */
+IN_PASS void check_maxima(struct hs_replay_state *state, struct hs_counts *counts, enum pass pass)
+{
+	struct hs_selection *selection = &state->selection;
+	if (counts->live_bytes >= counts->max_bytes) {
+		counts->max_bytes = counts->live_bytes;
+		counts->max_blocks = counts->live_blocks;
+	}
+	if (state->heap_bytes >= state->peak_bytes &&
+	    (pass == PASS_PLAIN || !selection->filter || selection->filter->at_us == HS_TIME_NONE)) {
+		state->peak_bytes = state->heap_bytes;
+		state->peak_blocks = state->heap_blocks;
+		state->peak_us = state->now_us;
+		state->peak_number++;
+	}
+	if (pass == PASS_FULL && selection->bytes >= selection->max_bytes) {
+		selection->max_bytes = selection->bytes;
+		selection->max_blocks = selection->blocks;
+		selection->max_us = state->now_us;
+	}
+	uint64_t *most = &state->timeline.most_bytes[state->timeline.count - 1];
+	uint64_t bytes = pass == PASS_PLAIN ? state->heap_bytes : selection->bytes;
+	if (bytes > *most)
+		*most = bytes;
+}
 
-/* The group that the blocks of another thread than the first go to. */
-static uint32_t part_of(struct state *state, uint32_t group, uint32_t thread)
+/* The part of a group with that key. */
+static uint32_t find_part(struct hs_replay_state *state, uint32_t group, uint32_t key)
 {
 	bool added;
-	uint32_t part = state->node_groups + hs_pairs_add(&state->parts, group, thread, &added);
+	uint32_t part = state->node_groups + hs_pairs_add(&state->parts, group, key, &added);
 	if (added) {
 		state->groups = hs_grow(state->groups, part, &state->group_capacity, sizeof *state->groups);
 		state->stamps = hs_grow(state->stamps, part, &state->stamp_capacity, sizeof *state->stamps);
@@ -66,74 +67,99 @@ static uint32_t part_of(struct state *state, uint32_t group, uint32_t thread)
 	return part;
 }
 
-static unsigned bucket(uint64_t value)
+IN_PASS struct hs_counts *counts_of(struct hs_replay_state *state, uint32_t group, enum pass pass)
 {
-	return value ? 64 - (unsigned)__builtin_clzll(value) : 0;
+	return pass == PASS_FULL && group == HS_LEFT_OUT ? &state->selection.rest : &state->groups[group];
 }
 
-/* Before a group's live blocks change. */
-static inline void save_peak(struct state *state, uint32_t group)
+static void count_life(struct hs_replay_state *state, const struct hs_block *block, uint64_t lived_us,
+		       bool freed)
 {
-	if (state->stamps[group] == state->peak_number)
+	if (state->how.watch)
+		state->how.watch->lived(state->how.watch->context, block->group, lived_us);
+	if (!state->how.by_lifetime)
 		return;
-	struct hs_counts *counts = &state->groups[group];
-	state->stamps[group] = state->peak_number;
-	counts->peak_bytes = counts->live_bytes;
-	counts->peak_blocks = counts->live_blocks;
+	uint32_t key = freed ? bucket(lived_us) : HS_BUCKET_LIVE;
+	struct hs_counts *part = &state->groups[find_part(state, block->group, key)];
+	part->allocations++;
+	part->allocated_bytes += block->size;
+	part->lifetime_us += lived_us;
 }
 
-/* After blocks began: has the group, has the heap reached its maximum? */
-static inline void check_maxima(struct state *state, struct hs_counts *counts)
-{
-	if (counts->live_bytes >= counts->max_bytes) {
-		counts->max_bytes = counts->live_bytes;
-		counts->max_blocks = counts->live_blocks;
-	}
-	if (state->heap_bytes >= state->peak_bytes) {
-		state->peak_bytes = state->heap_bytes;
-		state->peak_blocks = state->heap_blocks;
-		state->peak_us = state->now_us;
-		state->peak_number++;
-	}
-	uint64_t *most = &state->timeline.most_bytes[state->timeline.count - 1];
-	if (state->heap_bytes > *most)
-		*most = state->heap_bytes;
-}
-
-static inline void end_life(struct state *state, const struct hs_block *block)
+IN_PASS void end_life(struct hs_replay_state *state, const struct hs_block *block, enum pass pass, bool freed)
 {
 	uint64_t lived_us = state->now_us - block->born_us;
-	state->groups[block->group].lifetime_us += lived_us;
+	counts_of(state, block->group, pass)->lifetime_us += lived_us;
+	if (pass == PASS_FULL && block->group == HS_LEFT_OUT)
+		return;
 	state->out->lifetime_blocks[bucket(lived_us)]++;
 	state->out->lifetime_bytes_blocks[bucket(state->allocated_bytes - block->born_bytes)]++;
-	if (state->watch)
-		state->watch->lived(state->watch->context, block->group, lived_us);
+	if (pass == PASS_FULL)
+		count_life(state, block, lived_us, freed);
 }
 
-static inline void remove_live(struct state *state, const struct hs_block *block)
+IN_PASS void remove_live(struct hs_replay_state *state, const struct hs_block *block, enum pass pass)
 {
-	struct hs_counts *counts = &state->groups[block->group];
-	save_peak(state, block->group);
+	bool selected = pass == PASS_PLAIN || block->group != HS_LEFT_OUT;
+	if (selected)
+		hs_replay_save_peak(state, block->group);
+	struct hs_counts *counts = counts_of(state, block->group, pass);
 	counts->live_bytes -= block->size;
 	counts->live_blocks--;
 	state->heap_bytes -= block->size;
 	state->heap_blocks--;
-	if (state->watch)
-		state->watch->end(state->watch->context, block->group, block->size, state->now_us);
+	if (pass == PASS_PLAIN || !selected)
+		return;
+	state->selection.bytes -= block->size;
+	state->selection.blocks--;
+	if (state->how.watch)
+		state->how.watch->end(state->how.watch->context, block->group, block->size, state->now_us);
+}
+
+/* Whether the block that is about to begin is selected. */
+static inline bool is_selected(struct hs_replay_state *state, uint32_t thread, uint32_t node, uint64_t size)
+{
+	struct hs_selection *selection = &state->selection;
+	const struct hs_filter *filter = selection->filter;
+	if (!filter)
+		return true;
+	bool survives = selection->next_survivor < selection->survivor_count &&
+			selection->survivors[selection->next_survivor] == state->blocks.count;
+	selection->next_survivor += survives;
+	return selection->nodes[node] && state->threads[thread].selected && size >= filter->least_bytes &&
+	       size <= filter->most_bytes && state->now_us >= filter->from_us &&
+	       state->now_us < filter->to_us &&
+	       (survives || filter->at_us == HS_TIME_NONE || selection->stop);
+}
+
+/* The group of a block that is about to begin. The caller's groups stand for the key 0. */
+IN_PASS uint32_t choose_group(struct hs_replay_state *state, uint32_t thread, uint32_t node, uint64_t size,
+			      enum pass pass)
+{
+	uint32_t group = state->nodes[node].group;
+	if (pass == PASS_PLAIN)
+		return group;
+	if (!is_selected(state, thread, node, size))
+		return HS_LEFT_OUT;
+	uint32_t key = state->how.by_thread ? thread : state->how.by_size ? bucket(size) : 0;
+	return key ? find_part(state, group, key) : group;
 }
 
 /* Returns the counts that the block went to. */
-static inline struct hs_counts *begin_block(struct state *state, uint32_t thread, uint32_t node,
-					    uint64_t size)
+IN_PASS struct hs_counts *begin_block(struct hs_replay_state *state, uint32_t thread, uint32_t node,
+				      uint64_t size, enum pass pass)
 {
-	struct node_state *place = &state->nodes[node];
-	uint32_t group = place->group;
-	if (state->by_thread && thread)
-		group = part_of(state, group, thread);
-	struct hs_counts *counts = &state->groups[group];
+	struct hs_node_state *place = &state->nodes[node];
+	uint32_t group = choose_group(state, thread, node, size, pass);
+	bool selected = pass == PASS_PLAIN || group != HS_LEFT_OUT;
+	struct hs_counts *counts = counts_of(state, group, pass);
 	place->size = size;
-	place->used = 1;
-	save_peak(state, group);
+	if (selected) {
+		place->used = 1;
+		hs_replay_save_peak(state, group);
+		state->out->size_blocks[bucket(size)]++;
+		state->out->size_bytes[bucket(size)] += size;
+	}
 	counts->allocated_bytes += size;
 	counts->allocations++;
 	counts->live_bytes += size;
@@ -141,14 +167,17 @@ static inline struct hs_counts *begin_block(struct state *state, uint32_t thread
 	state->heap_bytes += size;
 	state->heap_blocks++;
 	state->allocated_bytes += size;
-	state->out->size_blocks[bucket(size)]++;
-	state->out->size_bytes[bucket(size)] += size;
-	check_maxima(state, counts);
+	if (pass == PASS_FULL && selected) {
+		state->selection.bytes += size;
+		state->selection.blocks++;
+		state->selection.events++;
+	}
+	check_maxima(state, counts, pass);
 	state->threads[thread].latest = state->blocks.count + 1;
 	*hs_blocks_begin(&state->blocks) =
 		(struct hs_block){size, group, thread, state->now_us, state->allocated_bytes};
-	if (state->watch)
-		state->watch->begin(state->watch->context, group, size, state->now_us);
+	if (pass == PASS_FULL && selected && state->how.watch)
+		state->how.watch->begin(state->how.watch->context, group, size, state->now_us);
 	return counts;
 }
 
@@ -162,7 +191,7 @@ struct cursor {
 };
 
 /* Decodes the block that the event ends. Returns NULL if there is no such live block. */
-static inline struct hs_block *ended_block(struct state *state, struct cursor *cursor, uint64_t *number)
+IN_PASS struct hs_block *ended_block(struct hs_replay_state *state, struct cursor *cursor, uint64_t *number)
 {
 	uint64_t distance = *cursor->distance++;
 	if (distance >= state->blocks.count)
@@ -172,12 +201,12 @@ static inline struct hs_block *ended_block(struct state *state, struct cursor *c
 }
 
 /* Decodes node and size of the block that the event begins. Returns NULL, or what is wrong. */
-static inline const char *begun_block(struct state *state, struct cursor *cursor, struct thread_state *thread,
-				      uint32_t *node, uint64_t *size)
+IN_PASS const char *begun_block(struct hs_replay_state *state, struct cursor *cursor,
+				struct hs_thread_state *thread, uint32_t *node, uint64_t *size)
 {
 	uint32_t node_code = *cursor->node++;
 	uint64_t size_code = *cursor->size++;
-	struct node_state *previous = &state->nodes[thread->node];
+	struct hs_node_state *previous = &state->nodes[thread->node];
 	if (node_code == 0) {
 		*node = previous->successor;
 	} else {
@@ -198,17 +227,22 @@ static inline const char *begun_block(struct state *state, struct cursor *cursor
 
 static const char *const no_such_block = "an event ends a block that is not live";
 
-static inline const char *replay_free(struct state *state, struct cursor *cursor)
+IN_PASS const char *replay_free(struct hs_replay_state *state, struct cursor *cursor, enum pass pass)
 {
 	uint64_t number;
 	struct hs_block *block = ended_block(state, cursor, &number);
 	if (!block)
 		return no_such_block;
-	end_life(state, block);
-	remove_live(state, block);
+	end_life(state, block, pass, true);
+	remove_live(state, block, pass);
 	if (state->threads[block->thread].latest == number + 1) {
-		state->groups[block->group].temporary++;
-		state->groups[block->group].temporary_bytes += block->size;
+		struct hs_counts *counts = counts_of(state, block->group, pass);
+		counts->temporary++;
+		counts->temporary_bytes += block->size;
+	}
+	if (pass == PASS_FULL && block->group != HS_LEFT_OUT) {
+		state->selection.events++;
+		state->selection.frees++;
 	}
 	hs_blocks_end(&state->blocks, number, block);
 	state->frees++;
@@ -216,8 +250,8 @@ static inline const char *replay_free(struct state *state, struct cursor *cursor
 }
 
 /* The old block ends and the new one begins in one step: maxima see only the outcome. */
-static inline const char *replay_realloc(struct state *state, struct cursor *cursor, uint32_t thread,
-					 bool moved)
+IN_PASS const char *replay_realloc(struct hs_replay_state *state, struct cursor *cursor, uint32_t thread,
+				   bool moved, enum pass pass)
 {
 	uint64_t number, size;
 	uint32_t node;
@@ -227,11 +261,14 @@ static inline const char *replay_realloc(struct state *state, struct cursor *cur
 	const char *wrong = begun_block(state, cursor, &state->threads[thread], &node, &size);
 	if (wrong)
 		return wrong;
-	uint64_t old_size = block->size;
-	end_life(state, block);
-	remove_live(state, block);
+	uint64_t old_size = block->size, events = state->selection.events;
+	bool counted = pass == PASS_FULL && block->group != HS_LEFT_OUT;
+	end_life(state, block, pass, true);
+	remove_live(state, block, pass);
 	hs_blocks_end(&state->blocks, number, block);
-	struct hs_counts *counts = begin_block(state, thread, node, size);
+	struct hs_counts *counts = begin_block(state, thread, node, size, pass);
+	if (counted) /* once, whether or not the new block is selected too */
+		state->selection.events = events + 1;
 	counts->reallocations++;
 	if (moved) {
 		counts->moved++;
@@ -240,13 +277,14 @@ static inline const char *replay_realloc(struct state *state, struct cursor *cur
 	return NULL;
 }
 
-static inline const char *replay_allocation(struct state *state, struct cursor *cursor, uint32_t thread)
+IN_PASS const char *replay_allocation(struct hs_replay_state *state, struct cursor *cursor, uint32_t thread,
+				      enum pass pass)
 {
 	uint64_t size;
 	uint32_t node;
 	const char *wrong = begun_block(state, cursor, &state->threads[thread], &node, &size);
 	if (!wrong)
-		begin_block(state, thread, node, size);
+		begin_block(state, thread, node, size, pass);
 	return wrong;
 }
 
@@ -254,20 +292,27 @@ static inline const char *replay_allocation(struct state *state, struct cursor *
  */
 
 /* Threads get dense numbers in the order of their first event, whatever their ids are. */
-static uint32_t thread_number(struct state *state, uint32_t id)
+static uint32_t thread_number(struct hs_replay_state *state, uint32_t id)
 {
 	bool added;
 	uint32_t number = hs_pairs_add(&state->thread_ids, id, 0, &added);
 	if (added) {
 		state->threads =
 			hs_grow(state->threads, number, &state->thread_capacity, sizeof *state->threads);
-		state->threads[number] = (struct thread_state){0};
+		state->threads[number] = (struct hs_thread_state){
+			.selected = !state->selection.filter ||
+				    hs_filter_thread(state->selection.filter, state->profile, id),
+		};
 	}
 	return number;
 }
 
+/* No error: the rest of the events does not matter. */
+static const char *const stopped = "";
+
 /* Replays one member. Returns NULL, or what is wrong with the event after the last one that counted. */
-static const char *replay_member(struct state *state, const struct hs_events *events)
+IN_PASS const char *replay_member(struct hs_replay_state *state, const struct hs_events *events,
+				  enum pass pass)
 {
 	struct cursor cursor = {events, events->nodes, events->sizes, events->distances};
 	uint32_t at = 0;
@@ -277,23 +322,31 @@ static const char *replay_member(struct state *state, const struct hs_events *ev
 		uint32_t thread = thread_number(state, events->run_threads[run]);
 		for (uint32_t end = at + events->run_lengths[run]; at < end; at++) {
 			uint64_t now = events->times_us[at];
+			if (pass == PASS_FULL && state->selection.filter &&
+			    now > state->selection.filter->at_us && !state->selection.reached) {
+				hs_replay_reach_moment(state);
+				if (state->selection.stop)
+					return stopped;
+			}
 			if (now >= state->timeline.end_us) {
-				if (now > TIME_MOST)
+				if (now > HS_TIME_MOST)
 					return "its time is impossible";
-				hs_timeline_advance(&state->timeline, now, state->heap_bytes);
+				hs_timeline_advance(&state->timeline, now,
+						    pass == PASS_PLAIN ? state->heap_bytes
+								       : state->selection.bytes);
 			}
 			state->now_us = now;
 			const char *wrong;
 			switch (events->kinds[at]) {
 			case HS_EVENT_ALLOC:
-				wrong = replay_allocation(state, &cursor, thread);
+				wrong = replay_allocation(state, &cursor, thread, pass);
 				break;
 			case HS_EVENT_FREE:
-				wrong = replay_free(state, &cursor);
+				wrong = replay_free(state, &cursor, pass);
 				break;
 			default:
 				wrong = replay_realloc(state, &cursor, thread,
-						       events->kinds[at] == HS_EVENT_MOVE);
+						       events->kinds[at] == HS_EVENT_MOVE, pass);
 			}
 			if (wrong)
 				return wrong;
@@ -303,18 +356,31 @@ static const char *replay_member(struct state *state, const struct hs_events *ev
 	return NULL;
 }
 
-/* Returns whether all events were read; else the profile has a warning. */
-static bool replay_events(struct hs_profile *profile, struct state *state)
+static const char *replay_plain(struct hs_replay_state *state, const struct hs_events *events)
+{
+	return replay_member(state, events, PASS_PLAIN);
+}
+
+static const char *replay_full(struct hs_replay_state *state, const struct hs_events *events)
+{
+	return replay_member(state, events, PASS_FULL);
+}
+
+/* Returns whether all events were read that matter; else the profile has a warning. */
+static bool replay_events(struct hs_profile *profile, struct hs_replay_state *state)
 {
 	struct hs_ahead *ahead = hs_ahead_start(profile->recording);
 	const struct hs_events *events;
-	struct hs_error error;
+	struct hs_error error = {""};
 	const char *wrong = NULL;
+	const struct hs_replay_how *how = &state->how;
+	bool full =
+		state->selection.filter || how->watch || how->by_thread || how->by_size || how->by_lifetime;
 	while (!wrong && (events = hs_ahead_next(ahead, &error)))
-		wrong = replay_member(state, events);
+		wrong = full ? replay_full(state, events) : replay_plain(state, events);
 	if (!wrong && error.text[0])
 		wrong = error.text;
-	if (wrong)
+	if (wrong && wrong != stopped)
 		hs_profile_warn(profile,
 				"the recording is damaged after %" PRIu64 " of %" PRIu64
 				" events (%s); only what came before counts",
@@ -323,90 +389,68 @@ static bool replay_events(struct hs_profile *profile, struct state *state)
 	return !wrong;
 }
 
-static void end_life_of_survivor(const struct hs_block *block, void *context)
+static void end_life_of_survivor(const struct hs_block *block, uint64_t number, void *context)
 {
-	end_life(context, block);
+	(void)number;
+	end_life(context, block, PASS_FULL, false);
 }
 
-static void finish(struct state *state, struct hs_profile *profile)
+/* ---- from outside ---------------------------------------------------------------------------------------
+ */
+
+static void start_state(struct hs_replay_state *state, const struct hs_profile *profile,
+			const uint32_t *group_of_node, uint32_t group_count)
 {
-	struct hs_replay *out = state->out;
-	struct hs_totals *totals = &out->totals;
-	if (profile->facts.duration_us < state->now_us)
-		profile->facts.duration_us = state->now_us;
-	if (profile->facts.duration_us <= TIME_MOST)
-		state->now_us = profile->facts.duration_us;
-	hs_timeline_advance(&state->timeline, state->now_us, state->heap_bytes);
-	hs_blocks_each(&state->blocks, end_life_of_survivor, state);
-	out->groups = state->groups;
-	out->group_count = state->node_groups + state->parts.count;
-	for (uint32_t g = 0; g < out->group_count; g++) {
-		struct hs_counts *counts = &state->groups[g];
-		save_peak(state, g);
-		totals->counts.allocated_bytes += counts->allocated_bytes;
-		totals->counts.allocations += counts->allocations;
-		totals->counts.temporary_bytes += counts->temporary_bytes;
-		totals->counts.temporary += counts->temporary;
-		totals->counts.moved_bytes += counts->moved_bytes;
-		totals->counts.moved += counts->moved;
-		totals->counts.reallocations += counts->reallocations;
-		totals->counts.lifetime_us += counts->lifetime_us;
-	}
-	totals->counts.live_bytes = state->heap_bytes;
-	totals->counts.live_blocks = state->heap_blocks;
-	totals->counts.peak_bytes = totals->counts.max_bytes = state->peak_bytes;
-	totals->counts.peak_blocks = totals->counts.max_blocks = state->peak_blocks;
-	totals->peak_us = state->peak_us;
-	totals->events = state->events;
-	totals->frees = state->frees;
-	out->timeline = hs_timeline_points(&state->timeline);
-	out->point_count = state->timeline.count;
-	out->node_used = hs_allocate_zero(state->node_count, sizeof *out->node_used);
-	for (uint32_t i = 0; i < state->node_count; i++)
-		out->node_used[i] = state->nodes[i].used;
+	state->profile = profile;
+	state->node_groups = group_count;
+	state->group_capacity = state->stamp_capacity = group_count;
+	state->groups = hs_allocate_zero(group_count, sizeof *state->groups);
+	state->stamps = hs_allocate_zero(group_count, sizeof *state->stamps);
+	state->node_count = profile->node_count;
+	state->nodes = hs_allocate_zero(profile->node_count, sizeof *state->nodes);
+	for (uint32_t i = 0; group_of_node && i < profile->node_count; i++)
+		state->nodes[i].group = group_of_node[i];
+	hs_timeline_start(&state->timeline);
 }
 
-void hs_profile_compare_totals(struct hs_profile *profile, const struct hs_totals *totals)
+/* All but the groups. */
+static void free_state(struct hs_replay_state *state)
 {
-	const struct hs_expected *expected = &profile->recording->expected;
-	const struct {
-		const char *name;
-		uint64_t here, there;
-	} checks[] = {
-		{"events", totals->events, expected->events},
-		{"allocations", totals->counts.allocations, expected->allocations},
-		{"frees", totals->frees, expected->frees},
-		{"allocated bytes", totals->counts.allocated_bytes, expected->allocated_bytes},
-		{"peak bytes", totals->counts.peak_bytes, expected->peak_bytes},
-		{"live bytes", totals->counts.live_bytes, expected->live_bytes},
-		{"live blocks", totals->counts.live_blocks, expected->live_blocks},
-		{"temporary allocations", totals->counts.temporary, expected->temporary},
-	};
-	for (size_t i = 0; expected->known && i < sizeof checks / sizeof *checks; i++) {
-		if (checks[i].here == checks[i].there)
-			continue;
-		hs_profile_warn(profile,
-				"the events give %" PRIu64 " %s where the recorder counted %" PRIu64
-				": the file is damaged, or this is a bug of heapscope",
-				checks[i].here, checks[i].name, checks[i].there);
+	hs_blocks_free(&state->blocks);
+	hs_pairs_free(&state->thread_ids);
+	hs_pairs_free(&state->parts);
+	free(state->selection.nodes);
+	free(state->selection.survivors);
+	free(state->stamps);
+	free(state->nodes);
+	free(state->threads);
+	free(state);
+}
+
+static void note_survivor(const struct hs_block *block, uint64_t number, void *context)
+{
+	struct hs_selection *selection = context;
+	if (block->group == HS_LEFT_OUT)
 		return;
-	}
+	selection->survivors = hs_grow(selection->survivors, selection->survivor_count,
+				       &selection->survivor_capacity, sizeof *selection->survivors);
+	selection->survivors[selection->survivor_count++] = number;
 }
 
-/* Whose part each group is, and the threads' ids. */
-static void write_parts(struct state *state)
+/* A pass of its own up to the moment of --at: finds the selected blocks that are live then. */
+static void find_survivors(struct hs_profile *profile, struct hs_selection *selection)
 {
-	struct hs_replay *out = state->out;
-	out->parts = hs_allocate_zero(out->group_count, sizeof *out->parts);
-	for (uint32_t g = 0; g < state->node_groups; g++)
-		out->parts[g] = (struct hs_part){g, 0};
-	for (uint32_t i = 0; i < state->parts.count; i++)
-		out->parts[state->node_groups + i] = (struct hs_part){(uint32_t)state->parts.items[i].first,
-								      (uint32_t)state->parts.items[i].second};
-	out->thread_count = state->thread_ids.count;
-	out->threads = hs_allocate_zero(out->thread_count, sizeof *out->threads);
-	for (uint32_t i = 0; i < out->thread_count; i++)
-		out->threads[i] = (uint32_t)state->thread_ids.items[i].first;
+	struct hs_replay replay = {0};
+	struct hs_replay_state *state = hs_allocate_zero(1, sizeof *state);
+	start_state(state, profile, NULL, 1);
+	state->out = &replay;
+	state->selection = *selection;
+	state->selection.stop = true;
+	replay_events(profile, state);
+	hs_blocks_each(&state->blocks, note_survivor, selection);
+	state->selection.nodes = NULL; /* still needed */
+	free(state->groups);
+	free_state(state);
 }
 
 int hs_replay_run(struct hs_profile *profile, const uint32_t *group_of_node, uint32_t group_count,
@@ -419,42 +463,30 @@ int hs_replay_run(struct hs_profile *profile, const uint32_t *group_of_node, uin
 int hs_replay_run_as(struct hs_profile *profile, const uint32_t *group_of_node, uint32_t group_count,
 		     const struct hs_replay_how *how, struct hs_replay *replay, struct hs_error *error)
 {
+	const struct hs_filter *filter = hs_filter_selects_all(profile->filter) ? NULL : profile->filter;
 	*replay = (struct hs_replay){.group_count = group_count, .unknown = profile->facts.unknown};
 	for (uint32_t i = 0; i < profile->node_count; i++)
 		if (group_of_node[i] >= group_count)
 			return hs_fail(error, "node %u has no group", i);
-	if (profile->counted) {
-		hs_counts_replay(profile, group_of_node, how, replay);
-		return 0;
-	}
-	struct state *state = hs_allocate_zero(1, sizeof *state);
+	if (profile->counted)
+		return hs_counts_replay(profile, group_of_node, how, replay, error);
+	struct hs_replay_state *state = hs_allocate_zero(1, sizeof *state);
 	state->out = replay;
-	state->groups = hs_allocate_zero(group_count, sizeof *state->groups);
-	state->stamps = hs_allocate_zero(group_count, sizeof *state->stamps);
-	state->node_groups = group_count;
-	state->group_capacity = state->stamp_capacity = group_count;
-	state->watch = how->watch;
-	state->by_thread = how->by_thread;
-	state->node_count = profile->node_count;
-	state->nodes = hs_allocate_zero(profile->node_count, sizeof *state->nodes);
-	for (uint32_t i = 0; i < profile->node_count; i++)
-		state->nodes[i].group = group_of_node[i];
-	hs_timeline_start(&state->timeline);
-
+	state->how = *how;
+	start_state(state, profile, group_of_node, group_count);
+	if (filter) {
+		state->selection.filter = filter;
+		state->selection.nodes = hs_filter_nodes(filter, profile);
+		if (filter->at_us != HS_TIME_NONE)
+			find_survivors(profile, &state->selection);
+	}
 	bool complete = replay_events(profile, state);
-	finish(state, profile);
+	hs_replay_end_time(state, profile);
+	hs_blocks_each(&state->blocks, end_life_of_survivor, state);
+	hs_replay_finish(state);
 	if (complete)
-		hs_profile_compare_totals(profile, &replay->totals);
-
-	if (how->by_thread)
-		write_parts(state);
-	hs_blocks_free(&state->blocks);
-	hs_pairs_free(&state->thread_ids);
-	hs_pairs_free(&state->parts);
-	free(state->stamps);
-	free(state->nodes);
-	free(state->threads);
-	free(state);
+		hs_profile_compare_totals(profile, &replay->all);
+	free_state(state);
 	return 0;
 }
 

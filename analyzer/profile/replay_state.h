@@ -1,0 +1,82 @@
+/* What the replay keeps while it runs. Private to replay.c and replay_finish.c. */
+#ifndef HS_REPLAY_STATE_H
+#define HS_REPLAY_STATE_H
+
+#include "blocks.h"
+#include "filter.h"
+#include "pairs.h"
+#include "timeline.h"
+
+/* No clock runs for 2000 years. */
+#define HS_TIME_MOST (1ULL << 56)
+
+/* The group of blocks that the filter does not select. */
+#define HS_LEFT_OUT (UINT32_MAX - 1)
+
+struct hs_node_state {
+	uint32_t successor; /* the node that followed it last */
+	uint32_t group;
+	uint64_t size : 63; /* last size seen with it */
+	uint64_t used : 1;  /* has selected allocations */
+};
+
+struct hs_thread_state {
+	uint64_t latest; /* number + 1 of its latest allocation; 0 none */
+	uint32_t node;   /* of that allocation */
+	bool selected;
+};
+
+/* What the filter decides block by block, and how large the selected part of the heap is. */
+struct hs_selection {
+	const struct hs_filter *filter; /* NULL: all is selected */
+	bool *nodes;
+	uint64_t *survivors; /* numbers of the blocks that are live at filter.at_us, ascending */
+	size_t survivor_count, survivor_capacity, next_survivor;
+	uint64_t bytes, blocks; /* live */
+	uint64_t max_bytes, max_blocks, max_us, events, frees;
+	bool reached;          /* filter.at_us is behind */
+	bool stop;             /* the pass that finds the survivors: it ends there */
+	struct hs_counts rest; /* of blocks that are not selected, but for their peak */
+};
+
+struct hs_replay_state {
+	const struct hs_profile *profile;
+	struct hs_replay *out;
+	struct hs_counts *groups; /* the caller's, then parts */
+	uint64_t *stamps;         /* of groups: the peak number that their at-peak values belong to */
+	size_t group_capacity, stamp_capacity;
+	uint32_t node_groups;  /* groups that the caller gave */
+	struct hs_pairs parts; /* group, key; part i is groups[node_groups + i] */
+	struct hs_node_state *nodes;
+	uint32_t node_count;
+	struct hs_thread_state *threads;
+	size_t thread_capacity;
+	struct hs_pairs thread_ids;
+	struct hs_blocks blocks;
+	uint64_t heap_bytes, heap_blocks, allocated_bytes, now_us;
+	uint64_t peak_number, peak_bytes, peak_blocks, peak_us; /* with --at: of that moment */
+	uint64_t frees, events;
+	struct hs_selection selection;
+	struct hs_replay_how how;
+	struct hs_timeline timeline;
+};
+
+/* Before a group's live blocks change. */
+static inline void hs_replay_save_peak(struct hs_replay_state *state, uint32_t group)
+{
+	if (state->stamps[group] == state->peak_number)
+		return;
+	struct hs_counts *counts = &state->groups[group];
+	state->stamps[group] = state->peak_number;
+	counts->peak_bytes = counts->live_bytes;
+	counts->peak_blocks = counts->live_blocks;
+}
+
+/* The moment of --at is over: what is live now was live then. */
+void hs_replay_reach_moment(struct hs_replay_state *state);
+/* After the last event: sets the clock to the end of the program. */
+void hs_replay_end_time(struct hs_replay_state *state, struct hs_profile *profile);
+/* Then, when all lives have ended: writes what the caller gets; takes the groups. */
+void hs_replay_finish(struct hs_replay_state *state);
+
+#endif
