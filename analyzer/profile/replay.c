@@ -42,11 +42,6 @@ IN_PASS void check_maxima(struct hs_replay_state *state, struct hs_counts *count
 		state->peak_us = state->now_us;
 		state->peak_number++;
 	}
-	if (pass == PASS_FULL && selection->bytes >= selection->max_bytes) {
-		selection->max_bytes = selection->bytes;
-		selection->max_blocks = selection->blocks;
-		selection->max_us = state->now_us;
-	}
 	uint64_t *most = &state->timeline.most_bytes[state->timeline.count - 1];
 	uint64_t bytes = pass == PASS_PLAIN ? state->heap_bytes : selection->bytes;
 	if (bytes > *most)
@@ -79,8 +74,8 @@ static void count_life(struct hs_replay_state *state, const struct hs_block *blo
 		state->how.watch->lived(state->how.watch->context, block->group, lived_us);
 	if (!state->how.by_lifetime)
 		return;
-	uint32_t key = freed ? bucket(lived_us) : HS_BUCKET_LIVE;
-	struct hs_counts *part = &state->groups[find_part(state, block->group, key)];
+	uint32_t index = find_part(state, block->group, freed ? bucket(lived_us) : HS_BUCKET_LIVE);
+	struct hs_counts *part = &state->groups[index]; /* which may just have moved */
 	part->allocations++;
 	part->allocated_bytes += block->size;
 	part->lifetime_us += lived_us;
@@ -145,6 +140,19 @@ IN_PASS uint32_t choose_group(struct hs_replay_state *state, uint32_t thread, ui
 	return key ? find_part(state, group, key) : group;
 }
 
+static inline void add_selected(struct hs_replay_state *state, uint64_t size)
+{
+	struct hs_selection *selection = &state->selection;
+	selection->events++;
+	selection->bytes += size;
+	selection->blocks++;
+	if (selection->bytes < selection->max_bytes)
+		return;
+	selection->max_bytes = selection->bytes;
+	selection->max_blocks = selection->blocks;
+	selection->max_us = state->now_us;
+}
+
 /* Returns the counts that the block went to. */
 IN_PASS struct hs_counts *begin_block(struct hs_replay_state *state, uint32_t thread, uint32_t node,
 				      uint64_t size, enum pass pass)
@@ -167,11 +175,8 @@ IN_PASS struct hs_counts *begin_block(struct hs_replay_state *state, uint32_t th
 	state->heap_bytes += size;
 	state->heap_blocks++;
 	state->allocated_bytes += size;
-	if (pass == PASS_FULL && selected) {
-		state->selection.bytes += size;
-		state->selection.blocks++;
-		state->selection.events++;
-	}
+	if (pass == PASS_FULL && selected)
+		add_selected(state, size);
 	check_maxima(state, counts, pass);
 	state->threads[thread].latest = state->blocks.count + 1;
 	*hs_blocks_begin(&state->blocks) =
