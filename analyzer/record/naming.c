@@ -2,7 +2,7 @@
 #include "record/naming.h"
 
 #include "base/memory.h"
-#include "base/strings.h"
+#include "record/symbol_batch.h"
 #include "symbols/symbols.h"
 
 #include <pthread.h>
@@ -11,9 +11,6 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
-
-/* A symbols member ends at whichever comes first. */
-enum { RECORDS_MOST = 65536, STRING_BYTES_MOST = 8 << 20 };
 
 struct hs_naming {
 	bool symbols;
@@ -35,15 +32,6 @@ struct hs_naming {
 struct place {
 	uint64_t address;
 	uint32_t module; /* file id */
-};
-
-/* Records of the member that is being filled. */
-struct batch {
-	struct hs_strings strings;
-	size_t string_bytes;
-	struct hs_bytes records;
-	uint32_t items;
-	uint64_t address; /* of the last record */
 };
 
 static int compare_places(const void *left, const void *right)
@@ -72,49 +60,7 @@ static struct place *collect(const struct hs_image *image, size_t *count)
 	return places;
 }
 
-/* ---- members ------------------------------------------------------------------------------------------- */
-
-static void begin_batch(struct batch *batch)
-{
-	hs_strings_init(&batch->strings);
-	batch->string_bytes = 0;
-	batch->records.count = 0;
-	batch->items = 0;
-	batch->address = 0;
-}
-
-static void end_batch(struct batch *batch, struct hs_writer *writer)
-{
-	if (batch->items) {
-		struct hs_bytes payload = {0};
-		hs_bytes_varint(&payload, batch->strings.count);
-		for (uint32_t i = 0; i < batch->strings.count; i++) {
-			size_t bytes = strlen(batch->strings.items[i]);
-			hs_bytes_string(&payload, batch->strings.items[i],
-					bytes < HS_STRING_MOST ? bytes : HS_STRING_MOST);
-		}
-		hs_bytes_add(&payload, batch->records.data, batch->records.count);
-		hs_writer_member(writer, HS_MEMBER_SYMBOLS, &payload, batch->items);
-		hs_bytes_free(&payload);
-	}
-	hs_strings_free(&batch->strings);
-}
-
-static void add_record(struct batch *batch, const struct place *place, const struct hs_symbol_frame *frames,
-		       uint32_t count)
-{
-	hs_bytes_varint(&batch->records, (uint64_t)place->module + 1);
-	hs_bytes_varint(&batch->records, hs_zigzag((int64_t)(place->address - batch->address)));
-	hs_bytes_varint(&batch->records, count);
-	for (uint32_t i = 0; i < count; i++) {
-		hs_bytes_varint(&batch->records, frames[i].function);
-		hs_bytes_varint(&batch->records, frames[i].file);
-		hs_bytes_varint(&batch->records, frames[i].line);
-		hs_bytes_varint(&batch->records, frames[i].inlined ? HS_FRAME_INLINED : 0);
-	}
-	batch->address = place->address;
-	batch->items++;
-}
+/* ---- names --------------------------------------------------------------------------------------------- */
 
 static bool is_known(const struct hs_symbol_frame *frames, uint32_t count)
 {
@@ -141,10 +87,10 @@ static void name_image(struct hs_naming *naming, struct hs_image *image)
 {
 	size_t count;
 	struct place *places = collect(image, &count);
-	struct batch batch = {0};
+	struct hs_symbol_batch batch;
 	struct hs_symbolizer *symbolizer = NULL;
 	__atomic_add_fetch(&naming->total, count, __ATOMIC_RELAXED);
-	begin_batch(&batch);
+	hs_symbol_batch_begin(&batch, &image->encoder.writer);
 	for (size_t i = 0; i < count && !__atomic_load_n(&naming->hurry, __ATOMIC_RELAXED); i++) {
 		uint32_t module = places[i].module;
 		if (i == 0 || module != places[i - 1].module)
@@ -153,20 +99,13 @@ static void name_image(struct hs_naming *naming, struct hs_image *image)
 		if (!symbolizer)
 			continue;
 		const struct hs_symbol_frame *frames;
-		uint32_t strings = batch.strings.count;
 		uint32_t frame_count =
 			hs_symbolizer_frames(symbolizer, places[i].address, &batch.strings, &frames);
-		for (; strings < batch.strings.count; strings++)
-			batch.string_bytes += strlen(batch.strings.items[strings]);
 		if (is_known(frames, frame_count))
-			add_record(&batch, &places[i], frames, frame_count);
-		if (batch.items == RECORDS_MOST || batch.string_bytes > STRING_BYTES_MOST) {
-			end_batch(&batch, &image->encoder.writer);
-			begin_batch(&batch);
-		}
+			hs_symbol_batch_add(&batch, (uint64_t)module + 1, places[i].address, frames,
+					    frame_count);
 	}
-	end_batch(&batch, &image->encoder.writer);
-	hs_bytes_free(&batch.records);
+	hs_symbol_batch_end(&batch);
 	free(places);
 }
 
