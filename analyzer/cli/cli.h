@@ -9,5 +9,6 @@ int hs_command_print(int argc, char **argv);
 int hs_command_diff(int argc, char **argv);
 int hs_command_export(int argc, char **argv);
 int hs_command_info(int argc, char **argv);
+int hs_command_merge(int argc, char **argv);
 
 #endif

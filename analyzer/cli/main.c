@@ -23,6 +23,7 @@ static const struct command {
 	{"print", hs_command_print, "show where the bytes of a recording went"},
 	{"diff", hs_command_diff, "compare two recordings: what grew, shrank, appeared, vanished"},
 	{"export", hs_command_export, "write a recording in another tool's format"},
+	{"merge", hs_command_merge, "add recordings up to one profile"},
 	{"info", hs_command_info, "show what a recording file has and what it lacks"},
 	{NULL, NULL, NULL},
 };

@@ -26,20 +26,6 @@ char *hs_line_text(const char *text, const char *replace)
 	return line;
 }
 
-char *hs_command_line(const struct hs_facts *facts)
-{
-	size_t bytes = 1;
-	for (char **word = facts->command; word && *word; word++)
-		bytes += strlen(*word) + 1;
-	char *line = hs_allocate_zero(bytes, 1), *at = line;
-	for (char **word = facts->command; word && *word; word++)
-		at = stpcpy(stpcpy(at, at > line ? " " : ""), *word);
-	if (*line)
-		return line;
-	free(line);
-	return hs_copy_string(facts->program ? facts->program : "");
-}
-
 static const char *base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');

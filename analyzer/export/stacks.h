@@ -41,9 +41,6 @@ uint32_t hs_export_stack(const struct hs_export *export, const struct hs_site *s
  * be replaced is. The caller frees it. */
 char *hs_line_text(const char *text, const char *replace);
 
-/* The command line in one piece. The caller frees it. */
-char *hs_command_line(const struct hs_facts *facts);
-
 /* Whether all could be written: 0, or -1 and an error that names the format. */
 int hs_export_finish(FILE *output, const char *what, struct hs_error *error);
 

@@ -27,31 +27,32 @@ bool hs_counts_any(const struct hs_counts *counts)
 /* ---- loading --------------------------------------------------------------------------------------------
  */
 
-static bool at_least(uint32_t fields, enum hs_told large, uint64_t larger, enum hs_told small,
+static bool at_least(uint32_t unknown, enum hs_told large, uint64_t larger, enum hs_told small,
 		     uint64_t smaller)
 {
-	return (fields & (large | small)) != (large | small) || larger >= smaller;
+	return unknown & (large | small) || larger >= smaller;
 }
 
-/* Whether one stack's counts can be true. */
-static bool is_possible(uint32_t fields, const struct hs_counts *counts)
+bool hs_counts_possible(uint32_t unknown, const struct hs_counts *counts)
 {
 	enum hs_told all = HS_TOLD_ALLOCATED_BYTES, calls = HS_TOLD_ALLOCATIONS;
 	uint64_t bytes = counts->allocated_bytes, blocks = counts->allocations;
-	return at_least(fields, all, bytes, HS_TOLD_PEAK_BYTES, counts->peak_bytes) &&
-	       at_least(fields, all, bytes, HS_TOLD_LIVE_BYTES, counts->live_bytes) &&
-	       at_least(fields, all, bytes, HS_TOLD_MAX_BYTES, counts->max_bytes) &&
-	       at_least(fields, all, bytes, HS_TOLD_TEMPORARY_BYTES, counts->temporary_bytes) &&
-	       at_least(fields, all, bytes, HS_TOLD_MOVED_BYTES, counts->moved_bytes) &&
-	       at_least(fields, calls, blocks, HS_TOLD_PEAK_BLOCKS, counts->peak_blocks) &&
-	       at_least(fields, calls, blocks, HS_TOLD_LIVE_BLOCKS, counts->live_blocks) &&
-	       at_least(fields, calls, blocks, HS_TOLD_MAX_BLOCKS, counts->max_blocks) &&
-	       at_least(fields, calls, blocks, HS_TOLD_TEMPORARY, counts->temporary) &&
-	       at_least(fields, calls, blocks, HS_TOLD_REALLOCATIONS, counts->reallocations) &&
-	       at_least(fields, HS_TOLD_REALLOCATIONS, counts->reallocations, HS_TOLD_MOVED, counts->moved) &&
-	       at_least(fields, HS_TOLD_MAX_BYTES, counts->max_bytes, HS_TOLD_PEAK_BYTES,
+	return at_least(unknown, all, bytes, HS_TOLD_PEAK_BYTES, counts->peak_bytes) &&
+	       at_least(unknown, all, bytes, HS_TOLD_LIVE_BYTES, counts->live_bytes) &&
+	       at_least(unknown, all, bytes, HS_TOLD_MAX_BYTES, counts->max_bytes) &&
+	       at_least(unknown, all, bytes, HS_TOLD_TEMPORARY_BYTES, counts->temporary_bytes) &&
+	       at_least(unknown, all, bytes, HS_TOLD_MOVED_BYTES, counts->moved_bytes) &&
+	       at_least(unknown, calls, blocks, HS_TOLD_PEAK_BLOCKS, counts->peak_blocks) &&
+	       at_least(unknown, calls, blocks, HS_TOLD_LIVE_BLOCKS, counts->live_blocks) &&
+	       at_least(unknown, calls, blocks, HS_TOLD_MAX_BLOCKS, counts->max_blocks) &&
+	       at_least(unknown, calls, blocks, HS_TOLD_TEMPORARY, counts->temporary) &&
+	       at_least(unknown, calls, blocks, HS_TOLD_REALLOCATIONS, counts->reallocations) &&
+	       at_least(unknown, HS_TOLD_REALLOCATIONS, counts->reallocations, HS_TOLD_MOVED,
+			counts->moved) &&
+	       at_least(unknown, HS_TOLD_MAX_BYTES, counts->max_bytes, HS_TOLD_PEAK_BYTES,
 			counts->peak_bytes) &&
-	       at_least(fields, HS_TOLD_MAX_BYTES, counts->max_bytes, HS_TOLD_LIVE_BYTES, counts->live_bytes);
+	       at_least(unknown, HS_TOLD_MAX_BYTES, counts->max_bytes, HS_TOLD_LIVE_BYTES,
+			counts->live_bytes);
 }
 
 /* Reads the fields of one stack, and adds them to the sums, which have to stay within 63 bits. */
@@ -94,7 +95,7 @@ int hs_load_counts(struct hs_loader *loader, struct hs_payload payload, uint32_t
 		at = take_fields(loader, at, end, &counted.counts);
 		if (!at)
 			return hs_fail(error, "it ends too early, or a number in it is impossible");
-		if (!is_possible(loader->counted_fields, &counted.counts))
+		if (!hs_counts_possible(~loader->counted_fields, &counted.counts))
 			return hs_fail(error, "the counts of stack %u contradict each other", counted.node);
 		profile->counted = hs_grow(profile->counted, profile->counted_count,
 					   &loader->counted_capacity, sizeof *profile->counted);

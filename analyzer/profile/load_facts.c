@@ -3,7 +3,9 @@
 
 #include "base/memory.h"
 
+#include <inttypes.h>
 #include <jansson.h>
+#include <stdio.h>
 #include <string.h>
 
 static uint64_t number(const json_t *object, const char *key)
@@ -72,6 +74,12 @@ static void read_origin(struct hs_facts *facts, const json_t *json)
 		facts->imported = text(json, "imported");
 	if (json_is_object(merged))
 		read_merged(&facts->merged, merged);
+	if (facts->merged.incomplete &&
+	    asprintf(&facts->warning,
+		     "%" PRIu64 " of the %" PRIu64
+		     " merged recordings were cut or damaged: they count as far as they were whole",
+		     facts->merged.incomplete, facts->merged.recordings) < 0)
+		facts->warning = NULL;
 	facts->subject = subject && strcmp(subject, "samples") == 0 ? HS_SUBJECT_SAMPLES : HS_SUBJECT_HEAP;
 	for (size_t i = 0; i < json_array_size(unknown); i++) {
 		const char *name = json_string_value(json_array_get(unknown, i));

@@ -22,6 +22,7 @@ void hs_profile_warn(struct hs_profile *profile, const char *format, ...)
 	vsnprintf(text, sizeof text, format, arguments);
 	va_end(arguments);
 	char *old = profile->facts.warning, *both;
+	profile->damaged = true;
 	if (old && strstr(old, text))
 		return;
 	size_t bytes = (old ? strlen(old) + 2 : 0) + strlen(text) + 1;
@@ -188,22 +189,41 @@ struct hs_profile *hs_profile_load(const char *path, struct hs_error *error)
 	return NULL;
 }
 
-void hs_profile_free(struct hs_profile *profile)
+void hs_facts_free(struct hs_facts *facts)
 {
-	if (!profile)
-		return;
-	struct hs_facts *facts = &profile->facts;
 	for (char **word = facts->command; word && *word; word++)
 		free(*word);
 	free(facts->command);
 	free(facts->program);
 	free(facts->cwd);
 	free(facts->stopped);
+	free(facts->warning);
 	free(facts->imported);
 	for (uint32_t i = 0; i < facts->merged.command_count; i++)
 		free(facts->merged.commands[i].line);
 	free(facts->merged.commands);
-	free(facts->warning);
+	*facts = (struct hs_facts){0};
+}
+
+char *hs_command_line(const struct hs_facts *facts)
+{
+	size_t bytes = 1;
+	for (char **word = facts->command; word && *word; word++)
+		bytes += strlen(*word) + 1;
+	char *line = hs_allocate_zero(bytes, 1), *at = line;
+	for (char **word = facts->command; word && *word; word++)
+		at = stpcpy(stpcpy(at, at > line ? " " : ""), *word);
+	if (*line)
+		return line;
+	free(line);
+	return hs_copy_string(facts->program ? facts->program : "");
+}
+
+void hs_profile_free(struct hs_profile *profile)
+{
+	if (!profile)
+		return;
+	hs_facts_free(&profile->facts);
 	hs_strings_free(&profile->strings);
 	free(profile->modules);
 	free(profile->threads);

@@ -142,6 +142,9 @@ extern const char *const hs_told_names[HS_TOLD_ITEMS];
 
 /* Whether any of them is not 0. */
 bool hs_counts_any(const struct hs_counts *counts);
+/* Whether one stack's counts, but for the unknown ones, can be true: not more live than allocated and so on.
+ */
+bool hs_counts_possible(uint32_t unknown, const struct hs_counts *counts);
 
 struct hs_point {
 	uint64_t time_us, heap_bytes; /* largest heap in [time, next point's time) */
@@ -178,6 +181,7 @@ struct hs_profile {
 	uint32_t sample_count;
 	struct hs_counted *counted; /* in a file without events: what was counted by node; else NULL */
 	uint32_t counted_count;
+	bool damaged;                   /* something is wrong with the file: facts.warning says what */
 	struct hs_recording *recording; /* for the replay; private */
 	/* What counts in a replay (filter.h); NULL: all. The caller's, who may change it between replays. */
 	const struct hs_filter *filter;
@@ -187,6 +191,10 @@ struct hs_profile {
  * NULL and fills in error. A truncated or damaged file loads as far as it is whole: facts.warning says so. */
 struct hs_profile *hs_profile_load(const char *path, struct hs_error *error);
 void hs_profile_free(struct hs_profile *profile);
+/* Frees what the facts point to. */
+void hs_facts_free(struct hs_facts *facts);
+/* The command line in one piece, or the program. The caller frees it. */
+char *hs_command_line(const struct hs_facts *facts);
 
 /* ---- replay ---------------------------------------------------------------------------------------------
  */
