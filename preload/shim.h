@@ -115,9 +115,10 @@ struct frame {
 	uint64_t fp;
 	const uint64_t *fp_slot; /* word that the step outwards took the next fp from; NULL: fp unchanged */
 	uint32_t node;
-	uint16_t module;
-	uint16_t step_again; /* the step read more than *(next sp - 8) and *fp_slot; then fp_slot is NULL */
+	uint32_t module; /* and flags */
 };
+/* The step read more than *(next sp - 8) and *fp_slot; then fp_slot is NULL. */
+enum { STEP_AGAIN = 1 << 16 };
 
 /* The writer of one stream. Owned by one thread (or one signal handler) at a time. */
 struct thread {
@@ -158,8 +159,8 @@ void hs_trie_begin(void);
 
 /* ---- unwinding --------------------------------------------------------------------------------------- */
 
-/* A compiled unwind rule, 64 bits: kind 3, module 16, CFA offset 24 (signed), fp's slot 21 (signed, 8-byte
- * units; 0: fp unchanged). */
+/* A compiled unwind rule, 64 bits: kind 3, CFA offset 24 (signed), fp's slot 21 (signed, 8-byte units; 0: fp
+ * unchanged), module 16. */
 typedef uint64_t unwind_rule;
 enum rule_kind {
 	RULE_SP = 1,       /* CFA = sp + n; slot relative to the CFA */
@@ -170,12 +171,12 @@ enum rule_kind {
 	RULE_NONE = 6,     /* no rule that we can express */
 };
 #define RULE_KIND(r) ((enum rule_kind)((r)&7))
-#define RULE_MODULE(r) ((uint16_t)((r) >> 3))
-#define RULE_CFA(r) ((int64_t)((r) << 21) >> 40)
-#define RULE_SLOT(r) (((int64_t)(r) >> 43) * 8)
+#define RULE_CFA(r) ((int64_t)((r) << 37) >> 40)
+#define RULE_SLOT(r) (((int64_t)((r) << 16) >> 43) * 8)
+#define RULE_MODULE(r) ((uint32_t)((r) >> 48))
 #define RULE_MAKE(kind, module, cfa, slot)                                                                   \
-	((uint64_t)(kind) | (uint64_t)(module) << 3 | ((uint64_t)(cfa)&0xffffff) << 19 |                     \
-	 (uint64_t)((int64_t)(slot) / 8) << 43)
+	((uint64_t)(kind) | ((uint64_t)(cfa)&0xffffff) << 3 |                                                \
+	 ((uint64_t)((int64_t)(slot) / 8) & 0x1fffff) << 27 | (uint64_t)(module) << 48)
 
 void hs_rules_forget_module(uint32_t module);
 void hs_rules_begin(void);

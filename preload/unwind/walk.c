@@ -34,7 +34,7 @@ static inline struct frame *verify(struct frame *frame, const struct frame *oute
 		const struct frame *outer = frame - 1;
 		const uint64_t *slot = frame->fp_slot;
 		if (!slot) {
-			if (unlikely(frame->step_again))
+			if (unlikely(frame->module & STEP_AGAIN))
 				return frame;
 		} else if (unlikely(*slot != outer->fp)) {
 			return frame;
@@ -42,7 +42,7 @@ static inline struct frame *verify(struct frame *frame, const struct frame *oute
 		if (unlikely(word_at(outer->sp - 8) != outer->pc))
 			return frame;
 	}
-	return frame->step_again ? frame : NULL;
+	return frame->module & STEP_AGAIN ? frame : NULL;
 }
 
 enum outcome {
@@ -59,26 +59,27 @@ static enum outcome step_without_rule(struct frame *frame, struct frame_state *s
 	if (hs_process.unwinder == UNWINDER_LIBUNWIND)
 		return DELEGATE;
 	if (hs_step_by_frame_pointer(&from, state, &looked)) {
-		frame->step_again = 1;
+		frame->module |= STEP_AGAIN;
 		return STEPPED;
 	}
-	frame->step_again = looked;
-	return frame->module == HS_MODULE_NONE || hs_process.unwinder == UNWINDER_FP ? BROKEN : DELEGATE;
+	frame->module |= looked ? STEP_AGAIN : 0;
+	return (uint16_t)frame->module == HS_MODULE_NONE || hs_process.unwinder == UNWINDER_FP ? BROKEN
+											       : DELEGATE;
 }
 
-/* The rare kinds of step. frame->module is set; fp_slot is NULL, step_again 0. */
+/* The rare kinds of step. frame->module is set; fp_slot is NULL. */
 static __attribute__((noinline)) enum outcome step_rarely(unwind_rule rule, struct frame *frame,
 							  struct frame_state *state)
 {
 	switch (RULE_KIND(rule)) {
 	case RULE_FP_DEREF:
-		frame->step_again = 1;
+		frame->module |= STEP_AGAIN;
 		state->sp = word_at(state->fp + (uint64_t)RULE_CFA(rule));
 		state->fp = word_at(state->fp);
 		state->pc = word_at(state->sp - 8);
 		return state->pc ? STEPPED : ENDED;
 	case RULE_SIGNAL:
-		frame->step_again = 1;
+		frame->module |= STEP_AGAIN;
 		arch_signal_frame(state->sp, &state->pc, &state->sp, &state->fp);
 		state->pc++; /* the interrupted instruction itself; look-ups are made at pc - 1 */
 		return STEPPED;
@@ -89,14 +90,28 @@ static __attribute__((noinline)) enum outcome step_rarely(unwind_rule rule, stru
 	}
 }
 
-/* One step outwards from state, which becomes the caller's. Notes in the frame what the step depended on. */
-static inline enum outcome step(struct frame *frame, struct frame_state *state)
+/* The value itself; but if the guess is right, what follows starts from the guess, without waiting for what
+ * the value is computed from. The compiler, which would see that both are equal or choose without a branch,
+ * is kept from doing so. */
+static inline uint64_t speculate(uint64_t value, uint64_t guess)
+{
+	uint64_t hidden = guess;
+	__asm__("" : "+r"(hidden));
+	if (unlikely(value != guess)) {
+		hidden = value;
+		__asm__ volatile("" : "+r"(hidden));
+	}
+	return hidden;
+}
+
+/* One step outwards from state, which becomes the caller's. Notes in the frame what the step depended on.
+ * guess: what the next sp may be. */
+static inline enum outcome step(struct frame *frame, struct frame_state *state, uint64_t guess)
 {
 	unwind_rule rule = hs_rule_of(state->pc);
 	uint64_t cfa = (uint64_t)RULE_CFA(rule);
 	frame->fp_slot = NULL;
 	frame->module = RULE_MODULE(rule);
-	frame->step_again = 0;
 	if (likely(RULE_KIND(rule) == RULE_SP)) {
 		cfa += state->sp;
 	} else if (likely(RULE_KIND(rule) == RULE_FP)) {
@@ -108,6 +123,7 @@ static inline enum outcome step(struct frame *frame, struct frame_state *state)
 		*state = copy;
 		return outcome;
 	}
+	cfa = speculate(cfa, guess);
 	if (RULE_SLOT(rule) != 0) {
 		frame->fp_slot = (const uint64_t *)(cfa + (uint64_t)RULE_SLOT(rule));
 		state->fp = *frame->fp_slot;
@@ -151,17 +167,17 @@ static bool delegate(struct thread *thread, struct frame **pushed)
 	struct frame_state outer[MOST];
 	struct frame_state last = {(*pushed)->pc, (*pushed)->sp, (*pushed)->fp};
 	bool any = false;
-	(*pushed)->step_again = 1;
+	(*pushed)->module |= STEP_AGAIN;
 	for (;;) {
 		size_t count = hs_libunwind_frames(thread, &last, outer, MOST);
 		for (size_t i = 0; i < count; i++) {
 			if (!room(thread, pushed))
 				return any;
-			*--*pushed = (struct frame){.pc = outer[i].pc,
-						    .sp = outer[i].sp,
-						    .fp = outer[i].fp,
-						    .module = RULE_MODULE(hs_rule_of(outer[i].pc)),
-						    .step_again = 1};
+			*--*pushed =
+				(struct frame){.pc = outer[i].pc,
+					       .sp = outer[i].sp,
+					       .fp = outer[i].fp,
+					       .module = RULE_MODULE(hs_rule_of(outer[i].pc)) | STEP_AGAIN};
 			any = true;
 		}
 		if (count < MOST)
@@ -173,58 +189,117 @@ static bool delegate(struct thread *thread, struct frame **pushed)
 	return any;
 }
 
-/* Names the pushed frames, outermost first, and makes them part of the remembered stack, outside of which
- * `kept_end` lies. */
-static inline uint32_t intern(struct thread *thread, struct frame *kept_end, const struct frame *pushed,
-			      uint32_t node)
-{
-	struct frame *to = kept_end;
-	for (const struct frame *end = thread->limit; pushed < end; pushed++, to++) {
-		*to = *pushed;
-		to->node = node = hs_trie_child(node, HS_PLACE(to->module, to->pc));
-	}
-	thread->known = to;
-	return node;
-}
-
 static uint32_t mark(uint64_t *counter, uint64_t address)
 {
 	__atomic_add_fetch(counter, 1, __ATOMIC_RELAXED);
 	return hs_trie_child(0, HS_PLACE(HS_MODULE_NONE, address));
 }
 
-/* The stack is deeper than the limit: only the innermost frames count. Which frames are cut depends on the
- * depth, so nothing is remembered. */
-static __attribute__((noinline)) uint32_t cut(struct thread *thread, struct frame *kept_end,
-					      const struct frame *pushed)
+/* (A pc outside of the 48 bits of a place is in no module: then all of its upper bits are set.) */
+static inline uint32_t child_of(uint32_t node, const struct frame *frame)
 {
-	struct frame *frames = thread->frames;
-	int64_t count = thread->limit - pushed, depth = kept_end - frames + count;
-	memmove(kept_end, pushed, (size_t)count * sizeof *frames);
+	return hs_trie_child(node, (uint64_t)frame->module << 48 | frame->pc);
+}
+
+/* Puts the pushed frames behind the others. Returns the end of all. */
+static inline struct frame *append_pushed(struct frame *end, const struct frame *pushed,
+					  const struct frame *limit)
+{
+	while (pushed < limit)
+		*end++ = *pushed++;
+	return end;
+}
+
+/* The stack, thread->frames to `end`, is deeper than the limit: only the innermost frames count. Which frames
+ * are cut depends on the depth, so nothing is remembered. */
+static __attribute__((noinline)) uint32_t cut(struct thread *thread, const struct frame *end)
+{
 	uint32_t node = mark(&hs_process.header->truncated_stacks, HS_ADDRESS_CUT);
-	for (int64_t i = depth > HS_DEPTH_MOST ? depth - HS_DEPTH_MOST : 0; i < depth; i++)
-		node = hs_trie_child(node, HS_PLACE(frames[i].module, frames[i].pc));
-	thread->known = frames;
+	const struct frame *frame = thread->frames;
+	if (end - frame > HS_DEPTH_MOST)
+		frame = end - HS_DEPTH_MOST;
+	for (; frame < end; frame++)
+		node = child_of(node, frame);
+	thread->known = thread->frames;
 	return node;
 }
 
-/* The walk stopped where nothing goes on: libunwind's frames, or the mark of a broken stack as root. */
-static __attribute__((noinline)) uint32_t finish_broken(struct thread *thread, struct frame **pushed,
-							enum outcome outcome)
+/* There was no room for all: what could be pushed. */
+static __attribute__((noinline)) uint32_t cut_pushed(struct thread *thread, const struct frame *pushed)
 {
-	if (outcome == DELEGATE && delegate(thread, pushed))
-		return 0;
-	return mark(&hs_process.header->broken_stacks, HS_ADDRESS_BROKEN);
+	return cut(thread, append_pushed(thread->frames, pushed, thread->limit));
 }
 
-/* The frames from `candidate` out to `holds` are right and go on top of what is pushed; what lies between
- * them and thread->known is not needed any more. Mostly few: no call of memmove. */
-static inline struct frame *push_held(struct frame *pushed, const struct frame *candidate,
-				      const struct frame *holds)
+/* A walk under way. Inner frames stand at the top of the array, from `pushed` to thread->limit, outermost
+ * first. The frames that follow them outwards were written over remembered ones that began at the same
+ * places: those above `outer` up to `top` (NULL: there are none). From `outer` on all is as the last walk
+ * left it. */
+struct walk {
+	struct frame *outer, *top, *pushed;
+};
+
+/* false: no room, or too deep. The pointers into the array follow it when it grows. */
+static bool make_room(struct thread *thread, struct walk *walk)
 {
-	for (; candidate >= holds; candidate--)
-		*--pushed = *candidate;
-	return pushed;
+	int64_t outer = walk->outer - thread->frames, top = walk->top ? walk->top - thread->frames : 0;
+	if (!room(thread, &walk->pushed))
+		return false;
+	walk->outer = thread->frames + outer;
+	walk->top = walk->top ? thread->frames + top : NULL;
+	return true;
+}
+
+/* Pushes the frames that were written in place: what follows them does not begin where the remembered one
+ * does. */
+static bool push_written(struct thread *thread, struct walk *walk)
+{
+	for (; walk->top && walk->top > walk->outer; walk->top--) {
+		if (!make_room(thread, walk))
+			return false;
+		*--walk->pushed = *walk->top;
+	}
+	walk->top = NULL;
+	return true;
+}
+
+/* For a frame that does not begin where the next remembered one does: gives up those that begin further in,
+ * and pushes a frame unless one remains that begins there. *frame: it, or NULL. false: no room. */
+static __attribute__((noinline)) bool realign(struct thread *thread, struct walk *walk, uint64_t sp,
+					      struct frame **frame)
+{
+	*frame = NULL;
+	if (!push_written(thread, walk))
+		return false;
+	while (walk->outer->sp < sp)
+		walk->outer--;
+	if (walk->outer->sp == sp)
+		return true;
+	if (!make_room(thread, walk))
+		return false;
+	*frame = --walk->pushed;
+	return true;
+}
+
+/* The walk stopped where nothing goes on: libunwind's frames, or the mark of a broken stack as root. false:
+ * no room. */
+static __attribute__((noinline)) bool finish_broken(struct thread *thread, struct walk *walk,
+						    enum outcome outcome, uint32_t *root)
+{
+	if (!push_written(thread, walk))
+		return false;
+	if (outcome != DELEGATE || !delegate(thread, &walk->pushed))
+		*root = mark(&hs_process.header->broken_stacks, HS_ADDRESS_BROKEN);
+	return true;
+}
+
+/* The outermost frame was reached without meeting the remembered stack: what was written in place moves to
+ * the bottom of the array. Returns the end of it. */
+static __attribute__((noinline)) struct frame *move_down(struct frame *frames, const struct walk *walk)
+{
+	size_t count = walk->top ? (size_t)(walk->top - walk->outer) : 0;
+	if (count)
+		memmove(frames, walk->outer + 1, count * sizeof *frames);
+	return frames + count;
 }
 
 uint32_t hs_walk(struct thread *thread, uint64_t pc, uint64_t sp, uint64_t fp)
@@ -235,45 +310,62 @@ uint32_t hs_walk(struct thread *thread, uint64_t pc, uint64_t sp, uint64_t fp)
 		thread->known = thread->frames;
 	}
 	struct frame_state state = {pc, sp, fp};
-	struct frame *pushed = thread->limit, *candidate = thread->known - 1, *kept_end = NULL;
+	struct frame *outer = thread->known - 1, *top = NULL, *pushed = thread->limit;
 	enum outcome outcome = STEPPED;
-	while (outcome == STEPPED) {
-		while (candidate->sp < state.sp)
-			candidate--;
-		if (candidate->pc == state.pc && candidate->sp == state.sp && candidate->fp == state.fp) {
-			struct frame *holds = verify(candidate, thread->frames);
-			if (likely(!holds)) {
-				kept_end = candidate + 1;
-				break;
-			}
-			/* the last one that holds has to be stepped again */
-			thread->known = holds;
-			pushed = push_held(pushed, candidate, holds);
-			candidate = holds - 1;
-			state = (struct frame_state){pushed->pc, pushed->sp, pushed->fp};
-		} else {
-			if (unlikely(!room(thread, &pushed)))
-				return cut(thread, thread->frames, pushed);
-			/* growing has moved what is known */
-			if (unlikely(candidate < thread->frames - 1 || candidate >= thread->known))
-				candidate = thread->known - 1;
-			pushed--;
-			pushed->pc = state.pc;
-			pushed->sp = state.sp;
-			pushed->fp = state.fp;
+	do {
+		struct frame *frame = NULL;
+		if (unlikely(outer->sp != state.sp)) {
+			/* a copy: the pointers themselves stay in registers */
+			struct walk walk = {outer, top, pushed};
+			struct frame *new = NULL;
+			bool good = realign(thread, &walk, state.sp, &new);
+			outer = walk.outer, top = walk.top, pushed = walk.pushed, frame = new;
+			if (unlikely(!good))
+				return cut_pushed(thread, pushed);
 		}
-		outcome = step(pushed, &state);
+		if (unlikely(frame)) {
+			frame->pc = state.pc;
+			frame->sp = state.sp;
+			frame->fp = state.fp;
+		} else {
+			frame = outer;
+			top = top ? top : frame;
+			if (frame->pc == state.pc && frame->fp == state.fp) {
+				frame = verify(frame, thread->frames);
+				if (likely(!frame))
+					break;
+				/* the last one that holds has to be stepped again */
+				state = (struct frame_state){frame->pc, frame->sp, frame->fp};
+			} else {
+				frame->pc = state.pc;
+				frame->fp = state.fp;
+			}
+			outer = frame - 1;
+		}
+		/* the frames of changed calls begin at the same places mostly */
+		outcome = step(frame, &state, outer->sp);
+	} while (outcome == STEPPED);
+
+	struct frame *first, *end;
+	uint32_t node = 0;
+	if (likely(outcome == STEPPED)) {
+		node = outer->node;
+		first = outer + 1;
+		end = top + 1;
+	} else {
+		struct walk walk = {outer, top, pushed};
+		if (outcome >= BROKEN && !finish_broken(thread, &walk, outcome, &node))
+			return cut_pushed(thread, walk.pushed);
+		pushed = walk.pushed;
+		first = thread->frames;
+		end = move_down(first, &walk);
 	}
-	uint32_t root = kept_end ? kept_end[-1].node : 0;
-	if (unlikely(outcome >= BROKEN))
-		root = finish_broken(thread, &pushed, outcome);
-	if (!kept_end)
-		kept_end = thread->frames;
-	int64_t bytes =
-		((char *)kept_end - (char *)thread->frames) + ((char *)thread->limit - (char *)pushed);
-	if (unlikely(bytes > HS_DEPTH_MOST * (int64_t)sizeof *pushed))
-		return cut(thread, kept_end, pushed);
-	uint32_t node = intern(thread, kept_end, pushed, root);
+	end = append_pushed(end, pushed, thread->limit);
+	if (unlikely(end - thread->frames > HS_DEPTH_MOST))
+		return cut(thread, end);
+	for (struct frame *frame = first; frame < end; frame++)
+		frame->node = node = child_of(node, frame);
+	thread->known = end;
 #ifdef HS_ORACLE
 	hs_oracle_check(thread);
 #endif
