@@ -77,6 +77,16 @@ static void add_command(struct hs_text *text, const struct hs_report *report)
 	const struct hs_facts *facts = &report->profile->facts;
 	struct hs_text line = {0}, quoted = {0};
 	hs_text_add(&line, "");
+	if (facts->merged.recordings) {
+		hs_text_addf(&line, "%s merged: ", hs_counted(facts->merged.recordings, "recording").text);
+		for (uint32_t i = 0; i < facts->merged.command_count; i++) {
+			const struct hs_merged_command *command = &facts->merged.commands[i];
+			hs_text_add(&line, i ? ", " : "");
+			hs_text_clean(&line, command->line);
+			if (facts->merged.command_count > 1 && command->recordings > 1)
+				hs_text_addf(&line, " (%s times)", hs_count(command->recordings).text);
+		}
+	}
 	for (char **word = facts->command; word && *word; word++) {
 		if (word != facts->command)
 			hs_text_add(&quoted, " ");
@@ -85,7 +95,8 @@ static void add_command(struct hs_text *text, const struct hs_report *report)
 	hs_text_clean(&line, quoted.count ? quoted.bytes : "");
 	hs_text_free(&quoted);
 	if (line.count == 0)
-		hs_text_clean(&line, facts->program ? facts->program : "(unknown program)");
+		hs_text_clean(&line,
+			      facts->program && *facts->program ? facts->program : "(unknown program)");
 	hs_text_add(text, HS_BOLD);
 	hs_middle_short(text, line.bytes, report->columns, report->utf8);
 	hs_text_add(text, HS_PLAIN "\n");
@@ -125,15 +136,26 @@ static void add_facts(struct hs_text *text, const struct hs_report *report)
 	time_t seconds = (time_t)(facts->start_unix_us / 1000000);
 	struct tm local;
 	char date[32];
-	hs_text_addf(&words, "pid %" PRIu32, facts->pid);
+	hs_text_add(&words, "");
+	if (facts->imported)
+		hs_text_addf(&words, ", imported from %s", facts->imported);
+	if (!(facts->unknown & HS_TOLD_PROCESS) || facts->pid)
+		hs_text_addf(&words, ", pid %" PRIu32, facts->pid);
 	if (facts->forked)
 		hs_text_addf(&words, " (a fork of %" PRIu32 ")", facts->parent_pid);
-	hs_text_addf(&words, ", %s, ", hs_time(facts->duration_us).text);
-	add_end(&words, facts);
+	if (!(facts->unknown & HS_TOLD_DURATION_US))
+		hs_text_addf(&words, ", %s%s", hs_time(facts->duration_us).text,
+			     facts->merged.recordings > 1 ? " from the first start to the last end" : "");
+	if (!(facts->unknown & HS_TOLD_PROCESS)) {
+		hs_text_add(&words, ", ");
+		add_end(&words, facts);
+	}
 	if (facts->start_unix_us && localtime_r(&seconds, &local) &&
 	    strftime(date, sizeof(date), "%Y-%m-%d %H:%M:%S", &local))
 		hs_text_addf(&words, ", recorded %s", date);
-	hs_report_paragraph(text, report, "", words.bytes);
+	if (words.count == 0)
+		return;
+	hs_report_paragraph(text, report, "", words.bytes + 2);
 	hs_text_free(&words);
 }
 
@@ -171,29 +193,58 @@ static void add_fact(struct hs_text *text, const struct hs_report *report, const
 	hs_text_free(&head);
 }
 
+static struct hs_number size_or_unknown(uint64_t bytes, bool unknown)
+{
+	return unknown ? (struct hs_number){"unknown"} : hs_size(bytes);
+}
+
 static void add_headline(struct hs_text *text, const struct hs_report *report)
 {
 	const struct hs_facts *facts = &report->profile->facts;
 	const struct hs_totals *totals = &report->sites->replay.totals;
 	const struct hs_counts *counts = &totals->counts;
+	uint32_t unknown = report->sites->replay.unknown;
 	struct hs_text words = {0};
 
-	hs_text_addf(&words, "at %s, in %s", hs_time(totals->peak_us).text,
-		     hs_counted(counts->peak_blocks, "block").text);
-	add_fact(text, report, "peak", hs_size(counts->peak_bytes).text, words.bytes);
+	if (facts->subject == HS_SUBJECT_SAMPLES) {
+		add_fact(text, report, "samples", hs_count(counts->allocations).text,
+			 "of a profiler: nothing is known of the heap");
+		return;
+	}
+	if (facts->merged.recordings > 1)
+		hs_text_add(&words, "summed up over each recording's own peak");
+	else if (unknown & HS_TOLD_PEAK_US)
+		hs_text_add(&words, unknown & HS_TOLD_PEAK_BYTES ? "" : "when is not known");
+	else
+		hs_text_addf(&words, "at %s", hs_time(totals->peak_us).text);
+	if (!(unknown & HS_TOLD_PEAK_BLOCKS))
+		hs_text_addf(&words, ", in %s", hs_counted(counts->peak_blocks, "block").text);
+	add_fact(text, report, "peak", size_or_unknown(counts->peak_bytes, unknown & HS_TOLD_PEAK_BYTES).text,
+		 words.bytes);
 	hs_text_free(&words);
 
-	hs_text_addf(&words, "in %s", hs_counted(counts->live_blocks, "block").text);
+	hs_text_add(&words, "");
+	if (!(unknown & HS_TOLD_LIVE_BLOCKS))
+		hs_text_addf(&words, "in %s", hs_counted(counts->live_blocks, "block").text);
 	if (facts->forked)
 		hs_text_add(&words, " of its own (inherited ones not counted)");
 	else if (facts->end == HS_END_EXIT)
 		hs_text_add(&words, " that nobody freed");
-	add_fact(text, report, hs_end_words(facts), hs_size(counts->live_bytes).text, words.bytes);
+	add_fact(text, report, hs_end_words(facts),
+		 size_or_unknown(counts->live_bytes, unknown & HS_TOLD_LIVE_BYTES).text, words.bytes);
 	hs_text_free(&words);
 
-	hs_text_addf(&words, "in %s, %s of them temporary", hs_counted(counts->allocations, "call").text,
-		     hs_share(counts->temporary, counts->allocations).text);
-	add_fact(text, report, "allocated", hs_size(counts->allocated_bytes).text, words.bytes);
+	hs_text_add(&words, "");
+	if (!(unknown & HS_TOLD_ALLOCATIONS))
+		hs_text_addf(&words, "in %s, ", hs_counted(counts->allocations, "call").text);
+	if (unknown & (HS_TOLD_TEMPORARY | HS_TOLD_ALLOCATIONS))
+		hs_text_add(&words, "how many of them temporary is not known");
+	else
+		hs_text_addf(&words, "%s of them temporary",
+			     hs_share(counts->temporary, counts->allocations).text);
+	add_fact(text, report, "allocated",
+		 size_or_unknown(counts->allocated_bytes, unknown & HS_TOLD_ALLOCATED_BYTES).text,
+		 unknown & HS_TOLD_ALLOCATED_BYTES && unknown & HS_TOLD_ALLOCATIONS ? "" : words.bytes);
 	hs_text_free(&words);
 
 	if (counts->moved) {
@@ -213,6 +264,8 @@ static void add_headline(struct hs_text *text, const struct hs_report *report)
 /* Modules whose own lines have no file, by the calls that they make. */
 static void add_missing_lines(struct hs_text *text, const struct hs_report *report)
 {
+	if (report->profile->facts.imported || report->profile->facts.merged.recordings)
+		return; /* nothing to be done about it here */
 	const struct hs_profile *profile = report->profile;
 	uint64_t *calls = hs_allocate_zero((size_t)profile->module_count + 1, sizeof(*calls)), all = 0;
 	for (uint32_t i = 0; i < report->sites->count; i++) {
@@ -250,9 +303,41 @@ static void add_missing_lines(struct hs_text *text, const struct hs_report *repo
 	free(calls);
 }
 
+/* What an imported or merged file does not tell, in words. */
+static void add_unknown(struct hs_text *text, const struct hs_report *report)
+{
+	static const struct {
+		enum hs_told bit;
+		const char *words;
+	} items[] = {
+		{HS_TOLD_PEAK_BYTES, "the peak"},
+		{HS_TOLD_LIVE_BYTES, "what is live at the end"},
+		{HS_TOLD_ALLOCATED_BYTES, "how much was allocated"},
+		{HS_TOLD_ALLOCATIONS, "how often"},
+		{HS_TOLD_TEMPORARY, "temporary allocations"},
+		{HS_TOLD_MOVED, "what realloc moved"},
+		{HS_TOLD_LIFETIME_US, "lifetimes"},
+		{HS_TOLD_EVENTS, "the heap over time"},
+		{HS_TOLD_THREADS, "threads"},
+	};
+	const struct hs_facts *facts = &report->profile->facts;
+	struct hs_text words = {0};
+	if (facts->subject == HS_SUBJECT_SAMPLES)
+		return;
+	for (size_t i = 0; i < sizeof(items) / sizeof(*items); i++) {
+		if (facts->unknown & items[i].bit)
+			hs_text_addf(&words, "%s%s", words.count ? ", " : "", items[i].words);
+	}
+	if (words.count)
+		paragraph(text, report, "note: ", "not known from %s: %s",
+			  facts->merged.recordings ? "merged recordings" : "such a file", words.bytes);
+	hs_text_free(&words);
+}
+
 static void add_notes(struct hs_text *text, const struct hs_report *report)
 {
 	const struct hs_facts *facts = &report->profile->facts;
+	add_unknown(text, report);
 	if (facts->forked && facts->unknown_frees)
 		paragraph(text, report, "note: ", "it freed %s that it inherited from process %" PRIu32,
 			  hs_counted(facts->unknown_frees, "block").text, facts->parent_pid);
@@ -299,14 +384,16 @@ void hs_report_text(struct hs_text *text, const struct hs_report *report)
 	add_facts(text, report);
 	add_warnings(text, report);
 	hs_text_add(text, "\n");
-	if (counts->allocations == 0) {
+	if (!hs_counts_any(counts)) {
 		hs_text_add(text, "  No allocation was recorded.\n\n");
 		add_notes(text, report);
 		return;
 	}
 	add_headline(text, report);
-	hs_text_add(text, "\n");
-	hs_chart(text, report->profile, &report->sites->replay, report->columns, report->utf8);
+	if (!(report->sites->replay.unknown & HS_TOLD_EVENTS)) {
+		hs_text_add(text, "\n");
+		hs_chart(text, report->profile, &report->sites->replay, report->columns, report->utf8);
+	}
 	hs_report_sites(text, report);
 	hs_text_add(text, "\n");
 	add_notes(text, report);

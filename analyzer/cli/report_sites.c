@@ -29,6 +29,14 @@ static const struct table {
 	{HS_METRIC_LEAKED, "TOP SITES BY LEAK", "live", "blocks", "", "nothing was live"},
 };
 
+/* Of imported files that tell nothing else. */
+static const struct table samples_table = {HS_METRIC_CALLS, "TOP SITES BY SAMPLES", "samples", "",
+					   " samples",      "there is no sample"};
+static const struct table bytes_tables[] = {
+	{HS_METRIC_ALLOCATED, "TOP SITES BY ALLOCATED BYTES", "allocated", "", "", "nothing was allocated"},
+	{HS_METRIC_MOVED, "TOP SITES BY MOVED BYTES", "moved", "", "", "nothing was moved"},
+};
+
 /* ---- frames ---------------------------------------------------------------------------------------------
  */
 
@@ -96,12 +104,22 @@ void hs_frame_row(struct hs_text *text, const struct hs_report *report, uint32_t
 static struct hs_number table_value(const struct table *table, const struct hs_counts *counts)
 {
 	uint64_t value = hs_metric_value(counts, table->metric);
-	return table->metric == HS_METRIC_PEAK || table->metric == HS_METRIC_LEAKED ? hs_size(value)
-										    : hs_count(value);
+	return hs_metrics[table->metric].unit == HS_UNIT_BYTES ? hs_size(value) : hs_count(value);
 }
 
-static struct hs_number table_second(const struct table *table, const struct hs_counts *counts)
+static struct hs_number table_second(const struct table *table, const struct hs_report *report,
+				     const struct hs_counts *counts)
 {
+	static const uint32_t told[HS_METRICS] = {
+		[HS_METRIC_PEAK] = HS_TOLD_PEAK_BLOCKS,
+		[HS_METRIC_CALLS] = HS_TOLD_ALLOCATED_BYTES,
+		[HS_METRIC_TEMPORARY] = HS_TOLD_ALLOCATIONS,
+		[HS_METRIC_LEAKED] = HS_TOLD_LIVE_BLOCKS,
+	};
+	if (!*table->second)
+		return (struct hs_number){""};
+	if (report->sites->replay.unknown & told[table->metric])
+		return (struct hs_number){"-"};
 	switch (table->metric) {
 	case HS_METRIC_PEAK:
 		return hs_count(counts->peak_blocks);
@@ -151,7 +169,7 @@ static void add_rows(struct hs_text *text, struct work *work, const struct table
 		struct hs_group *group = &work->groups.items[order[row]];
 		show_group(work, group, table->metric);
 		widen(&value, strlen(table_value(table, &group->counts).text));
-		widen(&second, strlen(table_second(table, &group->counts).text));
+		widen(&second, strlen(table_second(table, report, &group->counts).text));
 		widen(&number, strlen(hs_count(group->number).text));
 		widen(&place, hs_frame_place_columns(report, group->frame, 24));
 	}
@@ -179,7 +197,7 @@ static void add_rows(struct hs_text *text, struct work *work, const struct table
 		hs_text_right(text, table_value(table, &group->counts).text, value);
 		hs_text_addf(text, HS_PLAIN " %6s %6s  ", hs_share(metric, total).text,
 			     hs_share(sum, total).text);
-		hs_text_right(text, table_second(table, &group->counts).text, second);
+		hs_text_right(text, table_second(table, report, &group->counts).text, second);
 		hs_text_add(text, "  ");
 		hs_frame_row(text, report, group->frame, name, place);
 		hs_text_add(text, "\n");
@@ -213,7 +231,7 @@ static void add_table(struct hs_text *text, struct work *work, const struct tabl
 		add_rows(text, work, table, order, rows, total);
 	}
 	if (rows < count) {
-		bool bytes = table->metric == HS_METRIC_PEAK || table->metric == HS_METRIC_LEAKED;
+		bool bytes = hs_metrics[table->metric].unit == HS_UNIT_BYTES;
 		hs_text_addf(text, "    %s more site%s, %s (%s); -n 0 shows all\n",
 			     hs_count(count - rows).text, count - rows == 1 ? "" : "s",
 			     bytes ? hs_size(total - sum).text : hs_count(total - sum).text,
@@ -222,13 +240,33 @@ static void add_table(struct hs_text *text, struct work *work, const struct tabl
 	free(order);
 }
 
+/* Those of what the file tells. */
+static void add_tables(struct hs_text *text, struct work *work)
+{
+	uint32_t unknown = work->report->sites->replay.unknown;
+	unsigned added = 0;
+	if (work->report->profile->facts.subject == HS_SUBJECT_SAMPLES) {
+		add_table(text, work, &samples_table);
+		return;
+	}
+	for (unsigned i = 0; i < sizeof(tables) / sizeof(*tables); i++) {
+		if (unknown & hs_metrics[tables[i].metric].told)
+			continue;
+		add_table(text, work, &tables[i]);
+		added++;
+	}
+	for (unsigned i = 0; added == 0 && i < sizeof(bytes_tables) / sizeof(*bytes_tables); i++) {
+		if (!(unknown & hs_metrics[bytes_tables[i].metric].told))
+			add_table(text, work, &bytes_tables[i]);
+	}
+}
+
 void hs_report_sites(struct hs_text *text, const struct hs_report *report)
 {
 	struct work work = {.report = report};
 	hs_groups_make(&work.groups, report->profile, report->sites);
 	work.shown = hs_allocate_zero((size_t)work.groups.count + 1, sizeof(*work.shown));
-	for (unsigned i = 0; i < sizeof(tables) / sizeof(*tables); i++)
-		add_table(text, &work, &tables[i]);
+	add_tables(text, &work);
 	hs_report_title(text, report, "STACKS", "innermost frame first; > is your own line");
 	for (uint32_t i = 0; i < work.shown_count; i++)
 		hs_report_stacks(text, report, &work.groups, &work.groups.items[work.shown[i]]);

@@ -152,20 +152,35 @@ static void choose_stacks(const struct hs_group *group, struct stack *stacks, ui
 static void add_doings(struct hs_text *text, const struct hs_report *report, const char *head,
 		       const struct hs_counts *counts)
 {
+	uint32_t unknown = report->sites->replay.unknown;
 	struct hs_text words = {0};
+	hs_text_add(&words, "");
 	if (counts->peak_bytes)
-		hs_text_addf(&words, "peak %s in %s, ", hs_size(counts->peak_bytes).text,
-			     hs_counted(counts->peak_blocks, "block").text);
-	hs_text_addf(&words, "allocated %s in %s", hs_size(counts->allocated_bytes).text,
-		     hs_counted(counts->allocations, "call").text);
-	if (counts->temporary)
+		hs_text_addf(&words, "peak %s", hs_size(counts->peak_bytes).text);
+	if (counts->peak_bytes && !(unknown & HS_TOLD_PEAK_BLOCKS))
+		hs_text_addf(&words, " in %s", hs_counted(counts->peak_blocks, "block").text);
+	if (!(unknown & HS_TOLD_ALLOCATED_BYTES))
+		hs_text_addf(&words, "%sallocated %s", words.count ? ", " : "",
+			     hs_size(counts->allocated_bytes).text);
+	if (report->profile->facts.subject == HS_SUBJECT_SAMPLES)
+		hs_text_add(&words, hs_counted(counts->allocations, "sample").text);
+	else if (!(unknown & HS_TOLD_ALLOCATIONS))
+		hs_text_addf(&words, "%s%s", words.count ? " in " : "",
+			     hs_counted(counts->allocations, "call").text);
+	if (counts->temporary && unknown & HS_TOLD_ALLOCATIONS)
+		hs_text_addf(&words, "%s%s temporary", words.count ? ", " : "",
+			     hs_count(counts->temporary).text);
+	else if (counts->temporary)
 		hs_text_addf(&words, ", %s temporary", hs_share(counts->temporary, counts->allocations).text);
-	if (counts->moved)
-		hs_text_addf(&words, ", %s moved", hs_size(counts->moved_bytes).text);
-	if (counts->live_blocks)
-		hs_text_addf(&words, ", %s in %s live %s", hs_size(counts->live_bytes).text,
-			     hs_counted(counts->live_blocks, "block").text,
-			     hs_end_words(&report->profile->facts));
+	if (counts->moved_bytes)
+		hs_text_addf(&words, "%s%s moved", words.count ? ", " : "",
+			     hs_size(counts->moved_bytes).text);
+	if (counts->live_bytes || counts->live_blocks) {
+		hs_text_addf(&words, "%s%s", words.count ? ", " : "", hs_size(counts->live_bytes).text);
+		if (!(unknown & HS_TOLD_LIVE_BLOCKS))
+			hs_text_addf(&words, " in %s", hs_counted(counts->live_blocks, "block").text);
+		hs_text_addf(&words, " live %s", hs_end_words(&report->profile->facts));
+	}
 	hs_report_paragraph(text, report, head, words.bytes);
 	hs_text_free(&words);
 }
