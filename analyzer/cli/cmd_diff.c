@@ -18,8 +18,7 @@ static const char help[] =
 	"What is the same is told by names (module, function, file), so that a rebuild, or lines\n"
 	"that moved, change nothing. With --stacks all frames of a stack have to agree.\n"
 	"\n"
-	"Exit codes: 0; 1 if a file cannot be read or is no recording; 2 for usage.\n"
-	"Environment: NO_COLOR, COLUMNS (when standard output is not a terminal).";
+	"Exit codes: 0; 1 if a file cannot be read or is no recording; 2 for usage.";
 
 struct side {
 	char *path;

@@ -19,8 +19,7 @@ static const char help[] =
 	"events,\n"
 	"so it is fast on large files.\n"
 	"\n"
-	"Exit codes: 0; 1 if the file cannot be read or is no recording; 2 for usage.\n"
-	"Environment: NO_COLOR, COLUMNS (when standard output is not a terminal).";
+	"Exit codes: 0; 1 if the file cannot be read or is no recording; 2 for usage.";
 
 struct info {
 	struct hs_report report;

@@ -13,8 +13,7 @@ static const char help[] =
 	"Bytes are those that the program asked for.\n"
 	"\n"
 	"Works on a recording that is still being written, and on one that was cut off.\n"
-	"Exit codes: 0; 1 if the file cannot be read or is no recording; 2 for usage.\n"
-	"Environment: NO_COLOR, COLUMNS (when standard output is not a terminal).";
+	"Exit codes: 0; 1 if the file cannot be read or is no recording; 2 for usage.";
 
 int hs_command_print(int argc, char **argv)
 {

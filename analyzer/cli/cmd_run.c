@@ -22,9 +22,7 @@ static const char help[] =
 	"each child process. While it runs, \"heapscope print\" shows what is there so far.\n"
 	"\n"
 	"Exit codes: the program's own (killed by the same signal if it was killed); 125 if it\n"
-	"cannot be recorded, 126 if it is not executable, 127 if it was not found, 2 for usage.\n"
-	"Environment: HEAPSCOPE_LIBRARY (path of libheapscope.so), HEAPSCOPE_UNWINDER (fast,\n"
-	"libunwind or fp).";
+	"cannot be recorded, 126 if it is not executable, 127 if it was not found, 2 for usage.";
 
 /* Ends this process the way the target ended, so that a shell sees no difference. */
 static void die_like_target(int signal_number)
@@ -87,6 +85,7 @@ int hs_command_run(int argc, char **argv)
 		.help = help,
 		.options = options,
 		.stop_at_operand = true,
+		.operand = HS_OPERAND_PROGRAM,
 		.fewest = 1,
 		.most = -1,
 		.missing = "which program? e.g. heapscope run ./server --once",

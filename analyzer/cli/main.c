@@ -1,6 +1,8 @@
 /* The `heapscope` program: a table of commands and the dispatch. */
 #include "cli/cli.h"
+#include "cli/manual.h"
 #include "cli/nearest.h"
+#include "cli/options.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "export/export.h"
@@ -14,17 +16,18 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct command {
-	const char *name;
-	int (*function)(int argc, char **argv);
-	const char *help;
-} commands[] = {
+static int help_command(int argc, char **argv);
+
+/* Its own usage is all that a command has to say: help, manual pages and completion follow from it. */
+const struct hs_command hs_commands[] = {
 	{"run", hs_command_run, "record a program: every allocation with its stack"},
 	{"print", hs_command_print, "show where the bytes of a recording went"},
 	{"diff", hs_command_diff, "compare two recordings: what grew, shrank, appeared, vanished"},
 	{"export", hs_command_export, "write a recording in another tool's format"},
 	{"merge", hs_command_merge, "add recordings up to one profile"},
 	{"info", hs_command_info, "show what a recording file has and what it lacks"},
+	{"help", help_command, "explain a command, like \"heapscope COMMAND --help\""},
+	{"completion", hs_command_completion, "write the completion of commands and options for a shell"},
 	{NULL, NULL, NULL},
 };
 
@@ -35,9 +38,9 @@ static void add_help(struct hs_text *text)
 		    "heapscope records every heap allocation of a program and shows which lines of its\n"
 		    "code hold the memory at the peak, allocate most, allocate in vain, or never free.\n\n"
 		    "commands:\n");
-	for (const struct command *command = commands; command->name; command++)
-		hs_text_addf(text, "  %-8s %s\n", command->name, command->help);
-	hs_text_add(text, "  help     explain a command, like \"heapscope COMMAND --help\"\n\n"
+	for (const struct hs_command *command = hs_commands; command->name; command++)
+		hs_text_addf(text, "  %-12s %s\n", command->name, command->help);
+	hs_text_add(text, "\n"
 			  "start with:\n"
 			  "  heapscope run ./server --once     writes server.hs.gz\n"
 			  "  heapscope print server.hs.gz\n\n"
@@ -73,18 +76,36 @@ static int show_version(void)
 	return result == 0 ? HS_EXIT_OK : HS_EXIT_DATA;
 }
 
-static const struct command *find_command(const char *name)
+/* What other tools call our commands. */
+static const char *other_word(const char *name)
 {
-	for (const struct command *command = commands; command->name; command++) {
+	static const char *const words[][2] = {
+		{"record", "run"},     {"report", "print"},  {"show", "print"},   {"compare", "diff"},
+		{"convert", "export"}, {"analyze", "print"}, {"analyse", "print"}};
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (strcmp(words[i][0], name) == 0)
+			return words[i][1];
+	}
+	return NULL;
+}
+
+static const struct hs_command *find_command(const char *name)
+{
+	for (const struct hs_command *command = hs_commands; command->name; command++) {
 		if (strcmp(command->name, name) == 0)
 			return command;
 	}
 	struct hs_nearest nearest = {0};
-	for (const struct command *command = commands; command->name; command++)
+	for (const struct hs_command *command = hs_commands; command->name; command++)
 		hs_nearest_offer(&nearest, name, command->name);
-	hs_nearest_offer(&nearest, name, "help");
+	if (name[0] == '-') {
+		hs_nearest_offer(&nearest, name, "--help");
+		hs_nearest_offer(&nearest, name, "--version");
+	}
 	const char *what = name[0] == '-' ? "option" : "command";
-	if (nearest.name && name[0] != '-')
+	if (nearest.name == NULL)
+		nearest.name = other_word(name);
+	if (nearest.name)
 		hs_message("unknown %s \"%s\"; did you mean \"%s\"?", what, name, nearest.name);
 	else
 		hs_message("unknown %s \"%s\"", what, name);
@@ -94,12 +115,33 @@ static const struct command *find_command(const char *name)
 
 static int help_command(int argc, char **argv)
 {
-	if (argc < 2 || argv[1][0] == '-' || strcmp(argv[1], "help") == 0)
+	static const char text[] =
+		"Explains a command and its options, or the program as a whole. \"man heapscope\" and\n"
+		"\"man heapscope-COMMAND\" have the same as manual pages.\n"
+		"\n"
+		"Exit codes: 0; 2 for an unknown command.";
+	static const struct hs_option none[] = {{0}};
+	const char *names[64] = {0};
+	for (size_t i = 0; i + 1 < sizeof(names) / sizeof(names[0]) && hs_commands[i].name; i++)
+		names[i] = hs_commands[i].name;
+	const struct hs_usage usage = {
+		.command = "help",
+		.operands = "[COMMAND]",
+		.help = text,
+		.options = none,
+		.most = 1,
+		.operand = HS_OPERAND_CHOICE,
+		.operand_choices = names,
+	};
+	int first = hs_options_parse(&usage, argc, argv);
+	if (first < 0)
+		return hs_options_exit_code(first);
+	if (first == argc)
 		return show_help();
-	const struct command *command = find_command(argv[1]);
+	const struct hs_command *command = find_command(argv[first]);
 	if (command == NULL)
 		return HS_EXIT_USAGE;
-	char *asked[] = {argv[1], (char[]){"--help"}, NULL};
+	char *asked[] = {argv[first], (char[]){"--help"}, NULL};
 	return command->function(2, asked);
 }
 
@@ -118,8 +160,8 @@ int main(int argc, char **argv)
 		return show_help();
 	if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0)
 		return show_version();
-	if (strcmp(name, "help") == 0)
-		return help_command(argc - 1, argv + 1);
-	const struct command *command = find_command(name);
+	if (strcmp(name, "__manual") == 0) /* for the build */
+		return hs_manual_write(argc > 2 ? argv[2] : ".");
+	const struct hs_command *command = find_command(name);
 	return command ? command->function(argc - 1, argv + 1) : HS_EXIT_USAGE;
 }

@@ -1,4 +1,4 @@
-/* Options of one command: parsed (getopt_long) and explained from one table. */
+/* Options of one command, parsed (getopt_long) by their table. */
 #include "cli/options.h"
 
 #include "base/memory.h"
@@ -12,6 +12,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Who wants to see the next usage instead of having it parsed. */
+static struct {
+	void (*see)(const struct hs_usage *usage, void *context);
+	void *context;
+} viewer;
 
 enum { HELP = 1000, FIRST = 1001 }; /* values of struct option, beyond all letters */
 
@@ -94,15 +100,19 @@ static int store_number(const struct hs_usage *usage, const struct hs_option *op
 static int store_choice(const struct hs_usage *usage, const struct hs_option *option)
 {
 	struct hs_text names = {0};
+	struct hs_nearest nearest = {0};
 	for (int i = 0; option->choices[i]; i++) {
 		if (strcmp(option->choices[i], optarg) == 0) {
 			*(int *)option->value = i;
 			hs_text_free(&names);
 			return 0;
 		}
+		hs_nearest_offer(&nearest, optarg, option->choices[i]);
 		hs_text_addf(&names, "%s%s", i ? ", " : "", option->choices[i]);
 	}
-	hs_message("%s: --%s wants one of %s, not \"%s\"", usage->command, option->name, names.bytes, optarg);
+	hs_message("%s: --%s wants one of %s, not \"%s\"%s%s%s", usage->command, option->name, names.bytes,
+		   optarg, nearest.name ? "; did you mean " : "", nearest.name ? nearest.name : "",
+		   nearest.name ? "?" : "");
 	hs_text_free(&names);
 	return wrong(usage);
 }
@@ -140,6 +150,10 @@ static int check_operands(const struct hs_usage *usage, int argc, char **argv)
 
 int hs_options_parse(const struct hs_usage *usage, int argc, char **argv)
 {
+	if (viewer.see) {
+		viewer.see(usage, viewer.context);
+		return HS_OPTIONS_HELPED;
+	}
 	size_t count = option_count(usage);
 	struct option *long_options = hs_allocate_zero(count + 2, sizeof(*long_options));
 	struct hs_text letters = {0};
@@ -185,61 +199,14 @@ int hs_options_exit_code(int result)
 	return result == HS_OPTIONS_HELPED ? 0 : 2;
 }
 
-/* Adds help text, broken into lines that start in column `indent`; the first is already there. */
-static void add_wrapped(struct hs_text *text, const char *words, size_t indent, size_t columns)
+void hs_options_describe(int (*command)(int argc, char **argv), const char *name,
+			 void (*see)(const struct hs_usage *usage, void *context), void *context)
 {
-	size_t column = indent;
-	while (*words) {
-		size_t length = strcspn(words, " \n");
-		if (column > indent && column + 1 + length > columns) {
-			hs_text_add(text, "\n");
-			hs_text_repeat(text, " ", indent);
-			column = indent;
-		} else if (column > indent) {
-			hs_text_add(text, " ");
-			column++;
-		}
-		hs_text_add_bytes(text, words, length);
-		column += length;
-		words += length + (words[length] != 0);
-	}
-	hs_text_add(text, "\n");
-}
-
-void hs_options_help(const struct hs_usage *usage)
-{
-	enum { INDENT = 26, COLUMNS = 80 };
-	struct hs_text text = {0};
-	hs_text_addf(&text, "usage: heapscope %s [options] %s\n\n", usage->command, usage->operands);
-	for (const char *rest = usage->help; *rest;) {
-		const char *end = strstr(rest, "\n\n");
-		size_t length = end ? (size_t)(end - rest) : strlen(rest);
-		struct hs_text words = {0};
-		hs_text_add_bytes(&words, rest, length);
-		add_wrapped(&text, words.bytes, 0, COLUMNS);
-		hs_text_add(&text, "\n");
-		hs_text_free(&words);
-		rest += length + (end ? 2 : 0);
-	}
-	hs_text_add(&text, "options:\n");
-	for (const struct hs_option *option = usage->options; option->name; option++) {
-		struct hs_text left = {0};
-		if (option->letter)
-			hs_text_addf(&left, "  -%c, --%s", option->letter, option->name);
-		else
-			hs_text_addf(&left, "      --%s", option->name);
-		if (option->kind != HS_OPTION_SET)
-			hs_text_addf(&left, " %s", option->argument);
-		hs_text_left(&text, left.bytes, INDENT);
-		if (left.count > INDENT - 2) {
-			hs_text_add(&text, "\n");
-			hs_text_repeat(&text, " ", INDENT);
-		}
-		add_wrapped(&text, option->help, INDENT, COLUMNS);
-		hs_text_free(&left);
-	}
-	hs_text_left(&text, "  -h, --help", INDENT);
-	hs_text_add(&text, "show this help\n");
-	hs_write_out(&text, stdout);
-	hs_text_free(&text);
+	char *copy = hs_copy_string(name);
+	char *words[] = {copy, NULL};
+	viewer.see = see;
+	viewer.context = context;
+	command(1, words);
+	viewer.see = NULL;
+	free(copy);
 }
