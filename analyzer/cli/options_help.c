@@ -4,6 +4,7 @@
 #include "cli/terminal.h"
 #include "cli/text.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { INDENT = 26, COLUMNS = 80 };
