@@ -1,8 +1,8 @@
 /* The heap over time, drawn with characters: a column shows the largest heap of its span of time. */
 #include "cli/chart.h"
 
+#include "base/format.h"
 #include "base/memory.h"
-#include "cli/format.h"
 
 #include <stdlib.h>
 #include <string.h>

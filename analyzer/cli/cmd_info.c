@@ -1,6 +1,6 @@
 /* heapscope info: what is in a recording file, how complete it is, and which modules lack names or lines. */
+#include "base/format.h"
 #include "cli/cli.h"
-#include "cli/format.h"
 #include "cli/names.h"
 #include "cli/options.h"
 #include "cli/report.h"

@@ -1,6 +1,6 @@
 /* heapscope merge: recordings added up to one profile, one after the other. */
+#include "base/format.h"
 #include "cli/cli.h"
-#include "cli/format.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/terminal.h"

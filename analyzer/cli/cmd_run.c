@@ -1,7 +1,7 @@
 /* heapscope run: records a program. The target owns the standard streams; all our words go to standard error.
  */
+#include "base/format.h"
 #include "cli/cli.h"
-#include "cli/format.h"
 #include "cli/library.h"
 #include "cli/options.h"
 #include "cli/terminal.h"

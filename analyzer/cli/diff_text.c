@@ -2,7 +2,7 @@
  * same, then a table each of what grew, appeared, shrank and vanished. */
 #include "cli/diff_report.h"
 
-#include "cli/format.h"
+#include "base/format.h"
 #include "cli/names.h"
 
 #include <stdio.h>

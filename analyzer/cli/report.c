@@ -2,9 +2,9 @@
  */
 #include "cli/report.h"
 
+#include "base/format.h"
 #include "base/memory.h"
 #include "cli/chart.h"
-#include "cli/format.h"
 #include "cli/names.h"
 
 #include <inttypes.h>

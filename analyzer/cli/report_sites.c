@@ -2,8 +2,8 @@
  * from. A site keeps the number of its first row, so a stack is printed once and referred to. */
 #include "cli/report.h"
 
+#include "base/format.h"
 #include "base/memory.h"
-#include "cli/format.h"
 #include "cli/names.h"
 
 #include <inttypes.h>

@@ -3,8 +3,8 @@
  * and stacks that are the same without them are one. */
 #include "cli/report.h"
 
+#include "base/format.h"
 #include "base/memory.h"
-#include "cli/format.h"
 #include "profile/own.h"
 
 #include <stdio.h>

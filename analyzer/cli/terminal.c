@@ -1,7 +1,7 @@
 /* What the streams are connected to, and the messages and the progress line on standard error. */
 #include "cli/terminal.h"
 
-#include "cli/format.h"
+#include "base/format.h"
 
 #include <errno.h>
 #include <langinfo.h>

@@ -124,6 +124,19 @@ static uint32_t name_frame(struct hs_strings *names, struct key *key, const stru
 	return hs_strings_add(names, key->bytes, key->count);
 }
 
+uint32_t *hs_diff_names(struct hs_strings *names, const struct hs_profile *profile,
+			const struct hs_profile *other)
+{
+	bool *same_builds = find_same_builds(profile, other);
+	uint32_t *numbers = hs_allocate_zero((size_t)profile->frame_count + 1, sizeof(*numbers));
+	struct key key = {0};
+	for (uint32_t i = 0; i < profile->frame_count; i++)
+		numbers[i] = name_frame(names, &key, profile, same_builds, &profile->frames[i]);
+	free(key.bytes);
+	free(same_builds);
+	return numbers;
+}
+
 /* ---- matching -------------------------------------------------------------------------------------------
  */
 

@@ -44,6 +44,11 @@ void hs_diff_make(struct hs_diff *diff, const struct hs_diff_side *old, const st
 		  enum hs_diff_by by);
 void hs_diff_free(struct hs_diff *diff);
 
+/* The number in `names` of what each frame of a profile is called when it is compared with `other`. Frames of
+ * the two that have the same number are the same. The caller frees it. */
+uint32_t *hs_diff_names(struct hs_strings *names, const struct hs_profile *profile,
+			const struct hs_profile *other);
+
 /* Times are no measure of a program that ran twice: the metrics before lifetime. */
 enum { HS_DIFF_METRICS = HS_METRIC_LIFETIME };
 

@@ -1,6 +1,6 @@
 /* Sizes, counts, shares and times, at and around every point where their form changes. */
+#include "base/format.h"
 #include "check.h"
-#include "cli/format.h"
 
 static void test_sizes(void)
 {

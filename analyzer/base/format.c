@@ -1,5 +1,5 @@
 /* Numbers as people read them. */
-#include "cli/format.h"
+#include "base/format.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Numbers as people read them: sizes, counts, shares, times. Rounded half up, the same digits for the same
  * value. */
-#ifndef HS_CLI_FORMAT_H
-#define HS_CLI_FORMAT_H
+#ifndef HS_BASE_FORMAT_H
+#define HS_BASE_FORMAT_H
 
 #include <stdint.h>
 
