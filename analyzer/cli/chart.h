@@ -2,7 +2,7 @@
 #ifndef HS_CHART_H
 #define HS_CHART_H
 
-#include "cli/text.h"
+#include "base/text.h"
 #include "profile/profile.h"
 
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* heapscope export: a recording in another tool's format. */
+#include "base/names.h"
 #include "cli/cli.h"
-#include "cli/names.h"
 #include "cli/nearest.h"
 #include "cli/options.h"
 #include "cli/output.h"

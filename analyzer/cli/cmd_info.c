@@ -1,7 +1,7 @@
 /* heapscope info: what is in a recording file, how complete it is, and which modules lack names or lines. */
 #include "base/format.h"
+#include "base/names.h"
 #include "cli/cli.h"
-#include "cli/names.h"
 #include "cli/options.h"
 #include "cli/report.h"
 #include "cli/terminal.h"

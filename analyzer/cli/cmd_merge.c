@@ -1,10 +1,10 @@
 /* heapscope merge: recordings added up to one profile, one after the other. */
 #include "base/format.h"
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/terminal.h"
-#include "cli/text.h"
 #include "import/write.h"
 #include "profile/tally.h"
 

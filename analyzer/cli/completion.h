@@ -2,8 +2,8 @@
 #ifndef HS_COMPLETION_H
 #define HS_COMPLETION_H
 
+#include "base/text.h"
 #include "cli/options.h"
-#include "cli/text.h"
 
 /* What the shell completes with after an option or as an operand. */
 enum hs_completed { HS_COMPLETED_NOTHING, HS_COMPLETED_FILE, HS_COMPLETED_FOLDER, HS_COMPLETED_CHOICE };

@@ -3,7 +3,7 @@
 #include "cli/diff_report.h"
 
 #include "base/format.h"
-#include "cli/names.h"
+#include "base/names.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #include "cli/groups.h"
 
 #include "base/memory.h"
-#include "cli/names.h"
+#include "base/names.h"
 
 #include <stdlib.h>
 #include <string.h>

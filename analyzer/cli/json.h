@@ -2,7 +2,7 @@
 #ifndef HS_JSON_H
 #define HS_JSON_H
 
-#include "cli/text.h"
+#include "base/text.h"
 #include "export/json.h"
 
 /* Adds the document and a newline; frees it. */

@@ -1,10 +1,10 @@
 /* The `heapscope` program: a table of commands and the dispatch. */
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/manual.h"
 #include "cli/nearest.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
-#include "cli/text.h"
 #include "export/export.h"
 #include "heapscope/format.h"
 #include "heapscope/region.h"

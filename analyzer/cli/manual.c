@@ -1,12 +1,12 @@
 /* The manual pages, from the tables of commands, options and variables: man(7) macros. */
 #include "cli/manual.h"
 
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/environment.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/terminal.h"
-#include "cli/text.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -2,9 +2,9 @@
 #include "cli/options.h"
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "cli/nearest.h"
 #include "cli/terminal.h"
-#include "cli/text.h"
 
 #include <ctype.h>
 #include <errno.h>

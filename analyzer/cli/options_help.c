@@ -1,8 +1,8 @@
 /* The text of "heapscope COMMAND --help", from the command's table. */
+#include "base/text.h"
 #include "cli/environment.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
-#include "cli/text.h"
 
 #include <stdlib.h>
 #include <string.h>

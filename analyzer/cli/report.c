@@ -4,8 +4,8 @@
 
 #include "base/format.h"
 #include "base/memory.h"
+#include "base/names.h"
 #include "cli/chart.h"
-#include "cli/names.h"
 
 #include <inttypes.h>
 #include <signal.h>

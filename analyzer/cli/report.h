@@ -8,8 +8,8 @@
 #ifndef HS_REPORT_H
 #define HS_REPORT_H
 
+#include "base/text.h"
 #include "cli/groups.h"
-#include "cli/text.h"
 #include "profile/profile.h"
 
 #include <stdbool.h>

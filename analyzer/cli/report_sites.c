@@ -4,7 +4,7 @@
 
 #include "base/format.h"
 #include "base/memory.h"
-#include "cli/names.h"
+#include "base/names.h"
 
 #include <inttypes.h>
 #include <stdio.h>

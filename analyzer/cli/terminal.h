@@ -2,7 +2,7 @@
 #ifndef HS_TERMINAL_H
 #define HS_TERMINAL_H
 
-#include "cli/text.h"
+#include "base/text.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* Shortening of names and places; cleaning, measuring and padding of text; the nearest name. */
+#include "base/names.h"
+#include "base/text.h"
 #include "check.h"
-#include "cli/names.h"
 #include "cli/nearest.h"
-#include "cli/text.h"
 
 #include <locale.h>
 

@@ -1,5 +1,5 @@
 /* Function names and places in source, made short enough for a column. */
-#include "cli/names.h"
+#include "base/names.h"
 
 #include "base/memory.h"
 

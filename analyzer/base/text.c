@@ -1,5 +1,5 @@
 /* A growing text, and what a terminal makes of it. */
-#include "cli/text.h"
+#include "base/text.h"
 
 #include "base/memory.h"
 

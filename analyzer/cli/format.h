@@ -1,0 +1,2 @@
+/* Moved: include "base/format.h". */
+#include "base/format.h"
