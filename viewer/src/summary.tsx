@@ -1,0 +1,143 @@
+// The first thing one sees: how much, and which lines of code hold it.
+
+import { Chart } from "./chart";
+import { METRICS, type Metric } from "./profile";
+import { amount, bytes, count, counted, lastComponent, share, time } from "./format";
+import { describeEnd, lineKeys, measure, profile } from "./model";
+import * as state from "./state";
+import { Bar } from "./table";
+
+const TOP = 10;
+
+export function Summary() {
+	const current = measure.value;
+	return (
+		<div class="summary">
+			<Tiles />
+			<div class="summary-columns">
+				<section class="card answer" aria-labelledby="answer">
+					<h2 id="answer">{current.question}</h2>
+					<TopLines />
+				</section>
+				<div class="summary-side">
+					<section class="card" aria-labelledby="over-time">
+						<h2 id="over-time">Heap over time</h2>
+						<Chart height={170} compact />
+					</section>
+					<Facts />
+				</div>
+			</div>
+		</div>
+	);
+}
+
+export function Headline() {
+	const { facts } = profile.value.data.document;
+	return (
+		<header class="headline">
+			<h1 class="code" title={facts.command.join(" ")}>{facts.command.join(" ") || facts.program}</h1>
+			<p class="quiet">{describeEnd(facts)} after {time(facts.duration_us)} · pid {facts.pid}</p>
+		</header>
+	);
+}
+
+function tileNote(metric: Metric): string {
+	const { totals } = profile.value.data.document;
+	switch (metric.name) {
+	case "peak": return `at ${time(totals.peak_us)}, in ${counted(totals.peak_blocks, "block")}`;
+	case "leaked": return `never freed, ${counted(totals.live_blocks, "block")}`;
+	case "allocated": return `${bytes(totals.allocations ? Math.round(totals.allocated_bytes / totals.allocations) : 0)} a call on average`;
+	case "calls": return `${counted(totals.reallocations, "realloc")} among them`;
+	case "temporary": return `${share(totals.temporary, totals.allocations)} of all calls`;
+	case "moved": return `copied by ${counted(totals.moved, "realloc")}`;
+	}
+}
+
+/** The totals, which choose what the list below is about. */
+function Tiles() {
+	const { totals } = profile.value.data.document;
+	return (
+		<div class="tiles" role="group" aria-label="Totals; choose what to list">
+			{METRICS.map((metric) => (
+				<button key={metric.name} type="button" class="tile" aria-pressed={state.metric.value === metric.name}
+					onClick={() => { state.metric.value = metric.name; }}>
+					<span class="tile-label">{metric.label}</span>
+					<span class="tile-value">{metric.unit === "bytes" ? bytes(totals[metric.column]) : count(totals[metric.column])}
+						{metric.unit !== "bytes" && <small> calls</small>}</span>
+					<span class="tile-note">{tileNote(metric)}</span>
+				</button>
+			))}
+		</div>
+	);
+}
+
+function TopLines() {
+	const all = profile.value, current = measure.value;
+	const sums = all.sumBy(current.weights, (stack) => lineKeys.value[stack]);
+	const shown = sums.slice(0, TOP), most = shown[0]?.[1] ?? 0;
+	const rest = current.total - shown.reduce((total, [, value]) => total + value, 0);
+	if (!shown.length)
+		return <p class="empty">Nothing{state.isFiltered.value ? " with this filter" : ""}.</p>;
+	return (
+		<>
+			<ol class="top-lines">
+				{shown.map(([line, value]) => {
+					const frame = all.lineFrame[line];
+					return (
+						<li key={line}>
+							<button type="button" title={`${all.name(frame)}\n${all.file(frame)}`} onClick={() => {
+								state.selection.value = { kind: "line", id: line };
+								state.groupBy.value = "line";
+								state.view.value = "sites";
+							}}>
+								<span class="top-share">{share(value, current.whole)}</span>
+								<span class="top-value">{amount(value, current.unit)}</span>
+								<span class="top-name">
+									<span class="code">{all.shortName(frame)}</span>{" "}
+									<span class="code quiet place">{all.place(frame)}</span>
+									<Bar part={value} whole={most} kind={all.isOwn(frame) ? "own" : ""} />
+								</span>
+							</button>
+						</li>
+					);
+				})}
+			</ol>
+			<p class="quiet foot">
+				{rest > 0 ? `${counted(sums.length - shown.length, "more line")}: ${amount(rest, current.unit)} (${share(rest, current.whole)}). `
+					: "That is all. "}
+				<button type="button" class="link" onClick={() => { state.view.value = "sites"; }}>All sites</button>{" · "}
+				<button type="button" class="link" onClick={() => { state.view.value = "flame"; }}>Flame graph</button>
+			</p>
+			<p class="quiet small foot">Shares are of {current.wholeName}, {amount(current.whole, current.unit)}.</p>
+		</>
+	);
+}
+
+function Facts() {
+	const { document } = profile.value.data, { facts, totals } = document;
+	const started = new Date(facts.start_unix_us / 1000);
+	const rows: [string, string, string?][] = [
+		["Program", lastComponent(facts.program), facts.program],
+		["Recorded", facts.start_unix_us ? started.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" }) : "unknown", started.toISOString?.()],
+		["Ran", `${time(facts.duration_us)}, ${describeEnd(facts)}`],
+		["Peak RSS", facts.peak_rss_bytes ? bytes(facts.peak_rss_bytes) : "unknown", "of the process, heapscope's buffers included"],
+		["Allocated", `${count(facts.duration_us ? Math.round(totals.allocations / (facts.duration_us / 1e6)) : 0)} calls/s, ${
+			bytes(facts.duration_us ? Math.round(totals.allocated_bytes / (facts.duration_us / 1e6)) : 0)}/s`],
+		["Threads", count(profile.value.data.column("thread.tid").length)],
+		["Sites", count(document.site_count)],
+		["Complete", facts.lost_events || facts.warning || facts.stopped ? "no, see above"
+			: facts.truncated_stacks + facts.broken_stacks ? `yes; ${counted(facts.truncated_stacks + facts.broken_stacks, "stack")} without outer callers` : "yes"],
+		["File", document.path],
+	];
+	return (
+		<section class="card" aria-labelledby="facts">
+			<h2 id="facts">The recording</h2>
+			<dl class="facts">
+				{rows.map(([name, value, title]) => <div key={name}><dt>{name}</dt><dd title={title}>{value}</dd></div>)}
+			</dl>
+			{document.pruned && <p class="quiet small">{counted(document.pruned.stacks, "stack")} too small to be seen
+				{document.pruned.stacks === 1 ? " stands" : " stand"} as “(other)” below their callers; all sums are exact.</p>}
+			{document.notes.map((note) => <p key={note} class="quiet small">{note}</p>)}
+		</section>
+	);
+}
