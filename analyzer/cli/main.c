@@ -24,6 +24,7 @@ const struct hs_command hs_commands[] = {
 	{"print", hs_command_print, "show where the bytes of a recording went"},
 	{"diff", hs_command_diff, "compare two recordings: what grew, shrank, appeared, vanished"},
 	{"export", hs_command_export, "write a recording in another tool's format"},
+	{"import", hs_command_import, "make a recording of a file of heaptrack, DHAT, or of folded stacks"},
 	{"merge", hs_command_merge, "add recordings up to one profile"},
 	{"info", hs_command_info, "show what a recording file has and what it lacks"},
 	{"help", help_command, "explain a command, like \"heapscope COMMAND --help\""},

@@ -188,7 +188,7 @@ static void add_fact(struct hs_text *text, const struct hs_report *report, const
 	hs_text_add(&head, "  ");
 	hs_text_left(&head, label, 11);
 	hs_text_repeat(&head, " ", strlen(value) < 10 ? 10 - strlen(value) : 0);
-	hs_text_addf(&head, HS_BOLD "%s" HS_PLAIN "   ", value);
+	hs_text_addf(&head, HS_BOLD "%s" HS_PLAIN "%s", value, *words ? "   " : "");
 	hs_report_paragraph(text, report, head.bytes, words);
 	hs_text_free(&head);
 }

@@ -263,7 +263,9 @@ void hs_report_stacks(struct hs_text *text, const struct hs_report *report, cons
 	choose_stacks(group, stacks, count);
 	hs_text_addf(text, "\n" HS_BOLD "#%s  ", hs_count(group->number).text);
 	hs_frame_name(text, report, group->frame, report->columns - 40);
-	hs_text_add(text, HS_PLAIN "  ");
+	hs_text_add(text, HS_PLAIN);
+	if (hs_frame_place_columns(report, group->frame, 32))
+		hs_text_add(text, "  ");
 	hs_frame_place(text, report, group->frame, 32);
 	hs_text_add(text, "\n");
 	add_doings(text, report, "    ", &group->counts);

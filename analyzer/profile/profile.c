@@ -168,7 +168,8 @@ static int load(struct hs_profile *profile, const char *path, struct hs_error *e
 		warn_of_tail(profile);
 		hs_load_finish(&loader);
 		hs_load_counts_finish(&loader);
-		hs_fold_mark(profile, HS_FOLD_ALL);
+		/* time that a program spends in malloc is no caller's */
+		hs_fold_mark(profile, profile->facts.subject == HS_SUBJECT_SAMPLES ? 0 : HS_FOLD_ALL);
 	}
 	hs_loader_free(&loader);
 	return result;

@@ -29,7 +29,10 @@ static uint32_t find_own_frame(const struct making *making, const struct hs_site
 {
 	for (uint32_t i = 0; i < site->frame_count; i++) {
 		const struct hs_frame *frame = &making->profile->frames[site->frames[i]];
-		if (frame->module != UINT32_MAX && making->own_modules[frame->module] && !frame->internal)
+		/* a frame with a file but no module comes from a format that only tells the one */
+		bool own = frame->module == UINT32_MAX ? frame->file != 0 || making->profile->facts.imported
+						       : making->own_modules[frame->module];
+		if (own && !frame->internal)
 			return i;
 	}
 	return 0;
