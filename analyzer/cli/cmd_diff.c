@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "cli/diff_report.h"
 #include "cli/options.h"
+#include "cli/suppress.h"
 #include "cli/terminal.h"
 
 #include <stdlib.h>
@@ -23,6 +24,7 @@ static const char help[] =
 struct side {
 	char *path;
 	struct hs_profile *profile;
+	struct hs_suppressions suppressions;
 	struct hs_sites sites;
 };
 
@@ -38,11 +40,12 @@ static char *make_path(const char *name, const char *tail)
 	return text.bytes;
 }
 
-static int load(struct side *side, bool raw)
+static int load(struct side *side, const struct hs_suppress *suppress, bool raw)
 {
 	struct hs_error error = {{0}};
 	side->profile = hs_profile_load(side->path, &error);
-	if (side->profile == NULL || hs_sites_make(side->profile, raw, &side->sites, &error) != 0) {
+	if (side->profile == NULL || hs_suppress(suppress, side->profile, &side->suppressions, &error) != 0 ||
+	    hs_sites_make(side->profile, raw, &side->sites, &error) != 0) {
 		hs_notice(error.text);
 		return -1;
 	}
@@ -56,6 +59,7 @@ static void unload(struct side *side)
 	if (side->profile) {
 		hs_sites_free(&side->sites);
 		hs_profile_free(side->profile);
+		hs_suppressions_free(&side->suppressions);
 	}
 	free(side->path);
 }
@@ -102,6 +106,7 @@ int hs_command_diff(int argc, char **argv)
 					    "temporary", "leaked",    "moved", NULL};
 	int colour = HS_COLOUR_AUTO, raw = 0, json = 0, stacks = 0, sort = HS_METRIC_PEAK;
 	uint64_t rows = UINT64_MAX, depth = 40;
+	struct hs_suppress suppress = {0};
 	const struct hs_option options[] = {
 		{0, "sort", HS_OPTION_CHOICE, &sort, 0, "METRIC", sorts,
 		 "what is compared: peak (the default), allocated, calls, temporary, leaked, moved"},
@@ -112,6 +117,7 @@ int hs_command_diff(int argc, char **argv)
 		{0, "raw", HS_OPTION_SET, &raw, 1, NULL, NULL,
 		 "keep the frames of allocators and containers, which are folded into their callers "
 		 "otherwise"},
+		HS_SUPPRESS_OPTIONS(suppress),
 		{0, "json", HS_OPTION_SET, &json, 1, NULL, NULL,
 		 "write JSON with raw integers (docs/json.md): all, or the N that changed most with -n"},
 		{0, "color", HS_OPTION_CHOICE, &colour, 0, "WHEN", colours,
@@ -134,7 +140,7 @@ int hs_command_diff(int argc, char **argv)
 	struct side old = {.path = one ? make_path(argv[first], ".old.hs.gz") : hs_copy_string(argv[first])};
 	struct side new = {.path = one ? make_path(argv[first], ".hs.gz") : hs_copy_string(argv[first + 1])};
 	int code = HS_EXIT_DATA;
-	if (load(&old, raw) == 0 && load(&new, raw) == 0) {
+	if (load(&old, &suppress, raw) == 0 && load(&new, &suppress, raw) == 0) {
 		struct hs_diff_report report = {
 			.old = make_report(&old, depth, raw),
 			.new = make_report(&new, depth, raw),

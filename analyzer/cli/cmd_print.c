@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/report.h"
+#include "cli/suppress.h"
 #include "cli/terminal.h"
 
 #include <unistd.h>
@@ -20,12 +21,15 @@ int hs_command_print(int argc, char **argv)
 	static const char *const colours[] = {"auto", "always", "never", NULL};
 	int colour = HS_COLOUR_AUTO, raw = 0, json = 0;
 	uint64_t rows = UINT64_MAX, depth = 40;
+	struct hs_suppress suppress = {0};
+	struct hs_suppressions suppressions = {0};
 	const struct hs_option options[] = {
 		{'n', "number", HS_OPTION_NUMBER, &rows, 0, "N", NULL, "rows of each table: 10; 0 shows all"},
 		{0, "depth", HS_OPTION_NUMBER, &depth, 0, "N", NULL, "frames of each stack: 40; 0 shows all"},
 		{0, "raw", HS_OPTION_SET, &raw, 1, NULL, NULL,
 		 "show the frames of allocators and containers, which are folded into their callers "
 		 "otherwise"},
+		HS_SUPPRESS_OPTIONS(suppress),
 		{0, "json", HS_OPTION_SET, &json, 1, NULL, NULL,
 		 "write JSON with raw integers (docs/json.md): all sites, or the N largest with -n"},
 		{0, "color", HS_OPTION_CHOICE, &colour, 0, "WHEN", colours,
@@ -52,8 +56,10 @@ int hs_command_print(int argc, char **argv)
 		return HS_EXIT_DATA;
 	}
 	struct hs_sites sites = {0};
-	if (hs_sites_make(profile, raw, &sites, &error) != 0) {
+	if (hs_suppress(&suppress, profile, &suppressions, &error) != 0 ||
+	    hs_sites_make(profile, raw, &sites, &error) != 0) {
 		hs_notice(error.text);
+		hs_suppressions_free(&suppressions);
 		hs_profile_free(profile);
 		return HS_EXIT_DATA;
 	}
@@ -84,5 +90,6 @@ int hs_command_print(int argc, char **argv)
 	hs_text_free(&text);
 	hs_sites_free(&sites);
 	hs_profile_free(profile);
+	hs_suppressions_free(&suppressions);
 	return result == 0 ? HS_EXIT_OK : HS_EXIT_DATA;
 }

@@ -2,6 +2,7 @@
 #include "cli/diff_report.h"
 
 #include "cli/json.h"
+#include "cli/suppress.h"
 
 #include <stdlib.h>
 
@@ -28,6 +29,7 @@ static json_t *run_json(const struct hs_report *side)
 	hs_json_put(object, "lost_events", hs_json_integer(facts->lost_events));
 	hs_json_put(object, "stopped", hs_json_string(facts->stopped));
 	hs_json_put(object, "warning", hs_json_string(facts->warning));
+	hs_json_put(object, "suppressed", hs_suppressed_json(side->profile, side->sites));
 	hs_json_put(object, "totals", counts_json(side, &side->sites->replay.totals.counts));
 	return object;
 }

@@ -4,6 +4,7 @@
 
 #include "base/format.h"
 #include "base/names.h"
+#include "cli/suppress.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -138,6 +139,24 @@ static void add_totals(struct hs_text *text, const struct hs_diff_report *report
 	const struct hs_facts *new_facts = &report->new.profile->facts;
 	if (old_facts->peak_rss_bytes && new_facts->peak_rss_bytes)
 		add_total(text, "peak RSS", old_facts->peak_rss_bytes, new_facts->peak_rss_bytes, true);
+}
+
+/* What "leaked" leaves out. */
+static void add_suppressed(struct hs_text *text, const struct hs_diff_report *report)
+{
+	struct hs_text old = {0}, new = {0};
+	hs_suppressed_words(&old, report->old.profile, report->old.sites);
+	hs_suppressed_words(&new, report->new.profile, report->new.sites);
+	bool same = old.count && new.count && strcmp(old.bytes, new.bytes) == 0;
+	if (old.count || new.count)
+		hs_text_add(text, "\n");
+	if (old.count)
+		hs_report_paragraph(text, &report->old, same ? "not leaked: " : "not leaked, old: ",
+				    old.bytes);
+	if (new.count && !same)
+		hs_report_paragraph(text, &report->new, "not leaked, new: ", new.bytes);
+	hs_text_free(&old);
+	hs_text_free(&new);
 }
 
 enum hs_diff_work hs_diff_work(const struct hs_diff *diff)
@@ -361,6 +380,7 @@ void hs_diff_text(struct hs_text *text, const struct hs_diff_report *report)
 				    "these are two different programs; what has the same names in both is "
 				    "compared all the same");
 	add_totals(text, report);
+	add_suppressed(text, report);
 	add_work(text, report);
 	uint32_t *order = hs_diff_sort(report->diff, report->metric);
 	for (unsigned i = 0; i < sizeof(tables) / sizeof(*tables); i++)

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/names.h"
 #include "cli/chart.h"
+#include "cli/suppress.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -233,6 +234,13 @@ static void add_headline(struct hs_text *text, const struct hs_report *report)
 	add_fact(text, report, hs_end_words(facts),
 		 size_or_unknown(counts->live_bytes, unknown & HS_TOLD_LIVE_BYTES).text, words.bytes);
 	hs_text_free(&words);
+
+	if (counts->suppressed_bytes || counts->suppressed_blocks) {
+		hs_suppressed_words(&words, report->profile, report->sites);
+		add_fact(text, report, "leaked",
+			 hs_size(counts->live_bytes - counts->suppressed_bytes).text, words.bytes);
+		hs_text_free(&words);
+	}
 
 	hs_text_add(&words, "");
 	if (!(unknown & HS_TOLD_ALLOCATIONS))

@@ -2,6 +2,7 @@
 #include "cli/report.h"
 
 #include "cli/json.h"
+#include "cli/suppress.h"
 
 static void put_sites(json_t *document, const struct hs_report *report, struct hs_json_frames *frames)
 {
@@ -20,6 +21,7 @@ static void put_sites(json_t *document, const struct hs_report *report, struct h
 								: json_null());
 		hs_json_put(object, "folded_frames", hs_json_integer(site->folded_frames));
 		hs_json_put(object, "frames", stack);
+		hs_json_put(object, "suppression", hs_suppression_of_site_json(report->profile, site));
 		json_array_append_new(sites, object);
 	}
 	hs_json_put(document, "site_count", hs_json_integer(report->sites->count));
@@ -42,6 +44,7 @@ void hs_report_json(struct hs_text *text, const struct hs_report *report)
 	hs_json_put(document, "heapscope", json_string(HEAPSCOPE_VERSION));
 	hs_json_put(document, "raw", json_boolean(report->raw));
 	hs_json_put(document, "facts", hs_json_facts(&report->profile->facts));
+	hs_json_put(document, "suppressed", hs_suppressed_json(report->profile, report->sites));
 	hs_json_put(document, "totals", hs_json_totals(&replay->totals, replay->unknown));
 	struct hs_json_frames frames;
 	hs_json_frames_start(&frames, report->profile);

@@ -128,7 +128,7 @@ static struct hs_number table_second(const struct table *table, const struct hs_
 	case HS_METRIC_TEMPORARY:
 		return hs_share(counts->temporary, counts->allocations);
 	default:
-		return hs_count(counts->live_blocks);
+		return hs_count(counts->live_blocks - counts->suppressed_blocks);
 	}
 }
 
@@ -220,11 +220,13 @@ static void add_table(struct hs_text *text, struct work *work, const struct tabl
 	if (count)
 		hs_text_addf(&right, ", %s of %s%s", hs_share(sum, total).text, all.text, table->noun);
 	if (table->metric == HS_METRIC_LEAKED)
-		hs_text_addf(&right, " live %s", hs_end_words(facts));
+		hs_text_addf(&right, " live %s%s", hs_end_words(facts),
+			     totals->suppressed_blocks ? ", not suppressed" : "");
 	hs_report_title(text, report, table->title, count ? right.bytes : "");
 	hs_text_free(&right);
 	if (count == 0 && table->metric == HS_METRIC_LEAKED) {
-		hs_text_addf(text, "  %s %s\n", table->nothing, hs_end_words(facts));
+		hs_text_addf(text, "  %s %s%s\n", table->nothing, hs_end_words(facts),
+			     totals->suppressed_blocks ? ", but for what is suppressed" : "");
 	} else if (count == 0) {
 		hs_text_addf(text, "  %s\n", table->nothing);
 	} else {

@@ -181,6 +181,8 @@ static void add_doings(struct hs_text *text, const struct hs_report *report, con
 			hs_text_addf(&words, " in %s", hs_counted(counts->live_blocks, "block").text);
 		hs_text_addf(&words, " live %s", hs_end_words(&report->profile->facts));
 	}
+	if (counts->suppressed_bytes || counts->suppressed_blocks)
+		hs_text_addf(&words, " (%s suppressed)", hs_size(counts->suppressed_bytes).text);
 	hs_report_paragraph(text, report, head, words.bytes);
 	hs_text_free(&words);
 }

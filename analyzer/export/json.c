@@ -54,6 +54,8 @@ void hs_json_put_counts(json_t *object, const struct hs_counts *counts, bool max
 		if (maxima || !(1u << i & HS_TOLD_MAX))
 			put_known(object, hs_told_names[i], values[i], !(unknown & 1u << i));
 	}
+	put_known(object, "suppressed_bytes", counts->suppressed_bytes, !(unknown & HS_TOLD_LIVE_BYTES));
+	put_known(object, "suppressed_blocks", counts->suppressed_blocks, !(unknown & HS_TOLD_LIVE_BLOCKS));
 }
 
 json_t *hs_json_frame(const struct hs_profile *profile, const struct hs_frame *frame)

@@ -157,6 +157,9 @@ int hs_load_footer(struct hs_loader *loader, struct hs_payload payload, struct h
 	facts->repaired_frees = number(json, "repaired_frees");
 	facts->unknown_frees = number(json, "unknown_frees");
 	facts->peak_rss_bytes = number(json, "peak_rss_bytes");
+	if (json_is_string(json_object_get(json, "lsan_suppressions")))
+		facts->lsan_suppressions = text(json, "lsan_suppressions");
+	facts->lsan_unread = json_is_true(json_object_get(json, "lsan_suppressions_unread"));
 	if (json_is_string(json_object_get(json, "stopped")))
 		facts->stopped = text(json, "stopped");
 	read_end(facts, json_object_get(json, "end"));

@@ -23,7 +23,7 @@ uint64_t hs_metric_value(const struct hs_counts *counts, enum hs_metric metric)
 	case HS_METRIC_TEMPORARY:
 		return counts->temporary;
 	case HS_METRIC_LEAKED:
-		return counts->live_bytes;
+		return counts->live_bytes - counts->suppressed_bytes;
 	case HS_METRIC_MOVED:
 		return counts->moved_bytes;
 	case HS_METRIC_LIFETIME:
@@ -52,6 +52,8 @@ void hs_counts_add(struct hs_counts *sum, const struct hs_counts *counts)
 	sum->peak_blocks += counts->peak_blocks;
 	sum->live_bytes += counts->live_bytes;
 	sum->live_blocks += counts->live_blocks;
+	sum->suppressed_bytes += counts->suppressed_bytes;
+	sum->suppressed_blocks += counts->suppressed_blocks;
 	sum->temporary_bytes += counts->temporary_bytes;
 	sum->temporary += counts->temporary;
 	sum->moved_bytes += counts->moved_bytes;

@@ -9,7 +9,7 @@ enum hs_metric {
 	HS_METRIC_ALLOCATED,
 	HS_METRIC_CALLS,
 	HS_METRIC_TEMPORARY, /* allocations, not bytes */
-	HS_METRIC_LEAKED,
+	HS_METRIC_LEAKED, /* bytes live at the end and not suppressed */
 	HS_METRIC_MOVED,
 	HS_METRIC_LIFETIME, /* sum over blocks, in microseconds */
 	HS_METRICS,

@@ -199,6 +199,7 @@ void hs_facts_free(struct hs_facts *facts)
 	free(facts->cwd);
 	free(facts->stopped);
 	free(facts->warning);
+	free(facts->lsan_suppressions);
 	free(facts->imported);
 	for (uint32_t i = 0; i < facts->merged.command_count; i++)
 		free(facts->merged.commands[i].line);

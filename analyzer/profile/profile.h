@@ -5,6 +5,7 @@
  *   counts.c     the same counts of a file that has them instead of events
  *   profile.c    frames, stacks and names; loads all but the events
  *   fold.c       which frames are allocator or container internals
+ *   suppressions.c  which stacks' live blocks are no leaks
  *   sites.c      nodes grouped by their folded stack
  */
 #ifndef HS_PROFILE_H
@@ -14,6 +15,7 @@
 #include "base/strings.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* ---- what stands in the file ----------------------------------------------------------------------------
@@ -86,6 +88,8 @@ struct hs_facts {
 	int end_value; /* exit status or signal */
 	uint64_t lost_events, truncated_stacks, broken_stacks, fallback_stacks, late_events, repaired_frees,
 		unknown_frees, peak_rss_bytes;
+	char *lsan_suppressions; /* NULL, or the program's own (suppressions.h) */
+	bool lsan_unread; /* it has some that could not be read */
 	char *stopped; /* NULL, or why recording ended before the program did */
 	char *warning; /* NULL, or what is wrong with the file (truncated, damaged, totals that disagree) */
 };
@@ -103,10 +107,13 @@ struct hs_counts {
 	uint64_t moved_bytes, moved; /* what realloc copied: min(old, new), booked on the realloc's stack */
 	uint64_t reallocations;      /* allocations that were reallocs of a live block */
 	uint64_t lifetime_us;        /* sum over blocks; live ones count to the end */
+	/* Of the live ones: what the profile's suppressions hide; the rest is leaked. Not in files. */
+	uint64_t suppressed_bytes, suppressed_blocks;
 };
 
 enum { HS_COUNT_FIELDS = 14 };
-_Static_assert(sizeof(struct hs_counts) == HS_COUNT_FIELDS * sizeof(uint64_t), "bits of hs_told");
+_Static_assert(offsetof(struct hs_counts, suppressed_bytes) == HS_COUNT_FIELDS * sizeof(uint64_t),
+	       "bits of hs_told");
 
 /* What a file tells. A recording of `heapscope run` tells all of it; what an imported or merged file does not
  * is 0 in the structures and unknown: never to be shown as a number. The first bits are the fields of
@@ -182,6 +189,7 @@ struct hs_profile {
 	struct hs_counted *counted; /* in a file without events: what was counted by node; else NULL */
 	uint32_t counted_count;
 	bool damaged;                   /* something is wrong with the file: facts.warning says what */
+	struct hs_suppressions *suppressions; /* NULL, or the rules that hs_sites_make heeds; not owned */
 	struct hs_recording *recording; /* for the replay; private */
 	/* What counts in a replay (filter.h); NULL: all. The caller's, who may change it between replays. */
 	const struct hs_filter *filter;
@@ -274,6 +282,8 @@ struct hs_site {
 	uint32_t folded_frames; /* internal frames left out, of the deepest stack folded in */
 	uint32_t own_frame; /* position in `frames` of the innermost frame of the user's own code: not in a
 			     * system library if there is such a frame, else 0 */
+	uint32_t suppression; /* the rule, + 1, that suppresses what is live of it; 0: none. Where it applies
+			       * to only some of the stacks that look the same, these are a site of their own */
 	struct hs_counts counts;
 };
 

@@ -4,7 +4,9 @@
 #include "base/memory.h"
 #include "internal.h"
 #include "own.h"
+#include "pairs.h"
 #include "stacks.h"
+#include "suppressions.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,10 +17,17 @@ enum { POOL_FRAMES_MOST = 64 << 20, CUT_DEPTH_LEAST = 64 };
 struct making {
 	struct hs_profile *profile;
 	struct hs_stacks stacks;
-	uint32_t *folded;         /* of each stack: the stack without its internal frames */
-	uint32_t *group_of_stack; /* of each folded stack; UINT32_MAX: of no node */
-	uint32_t *stack_of_group;
+	uint32_t *folded;           /* of each stack: the stack without its internal frames */
+	uint32_t *group_of_stack;   /* of each folded stack; UINT32_MAX: of no node */
+	struct hs_pairs suppressed; /* folded stack, rule + 1: each a group of its own */
+	uint32_t *group_of_suppressed;
+	size_t suppressed_capacity;
+	struct group {
+		uint32_t stack, rule;
+	} * groups;
 	uint32_t group_count;
+	size_t group_capacity;
+	uint32_t *group_of_node;
 	bool *own_modules;
 };
 
@@ -55,22 +64,40 @@ static void fold_stacks(struct making *making, bool raw)
 			making->folded[s] = s;
 }
 
-static uint32_t *group_nodes(struct making *making)
+static uint32_t add_group(struct making *making, uint32_t stack, uint32_t rule)
 {
-	uint32_t node_count = making->profile->node_count;
-	uint32_t *group_of_node = hs_allocate_zero(node_count, sizeof *group_of_node);
-	making->group_of_stack = hs_allocate_zero(making->stacks.count, sizeof *making->group_of_stack);
-	making->stack_of_group = hs_allocate_zero(making->stacks.count, sizeof *making->stack_of_group);
-	memset(making->group_of_stack, 0xff, making->stacks.count * sizeof *making->group_of_stack);
-	for (uint32_t id = 0; id < node_count; id++) {
-		uint32_t stack = making->folded[making->stacks.of_node[id]];
-		if (making->group_of_stack[stack] == UINT32_MAX) {
-			making->group_of_stack[stack] = making->group_count;
-			making->stack_of_group[making->group_count++] = stack;
-		}
-		group_of_node[id] = making->group_of_stack[stack];
+	making->groups =
+		hs_grow(making->groups, making->group_count, &making->group_capacity, sizeof *making->groups);
+	making->groups[making->group_count] = (struct group){stack, rule};
+	return making->group_count++;
+}
+
+static uint32_t find_group(struct making *making, uint32_t stack, uint32_t rule)
+{
+	uint32_t *group = &making->group_of_stack[stack];
+	bool added = *group == UINT32_MAX;
+	if (rule) {
+		uint32_t place = hs_pairs_add(&making->suppressed, stack, rule, &added);
+		making->group_of_suppressed =
+			hs_grow(making->group_of_suppressed, place, &making->suppressed_capacity,
+				sizeof *making->group_of_suppressed);
+		group = &making->group_of_suppressed[place];
 	}
-	return group_of_node;
+	if (added)
+		*group = add_group(making, stack, rule);
+	return *group;
+}
+
+static void group_nodes(struct making *making)
+{
+	const struct hs_suppressions *suppressions = making->profile->suppressions;
+	uint32_t node_count = making->profile->node_count;
+	making->group_of_node = hs_allocate_zero(node_count, sizeof *making->group_of_node);
+	making->group_of_stack = hs_allocate_zero(making->stacks.count, sizeof *making->group_of_stack);
+	memset(making->group_of_stack, 0xff, making->stacks.count * sizeof *making->group_of_stack);
+	for (uint32_t id = 0; id < node_count; id++)
+		making->group_of_node[id] = find_group(making, making->folded[making->stacks.of_node[id]],
+						       suppressions ? suppressions->rule_of_node[id] : 0);
 }
 
 /* ---- sites ----------------------------------------------------------------------------------------------
@@ -184,7 +211,7 @@ static int larger_first(const void *left, const void *right, void *context)
 	}
 	if (a->frame_count != b->frame_count)
 		return a->frame_count < b->frame_count ? -1 : 1;
-	return 0;
+	return (a->suppression > b->suppression) - (a->suppression < b->suppression);
 }
 
 /* Maps the nodes that have events to their sites; finds how many frames each site left out. */
@@ -201,7 +228,7 @@ static void place_nodes(struct making *making, const struct draft *drafts, struc
 		sites->site_of_node[id] = UINT32_MAX;
 		if (!sites->replay.node_used[id])
 			continue;
-		uint32_t index = site_of_group[making->group_of_stack[folded]];
+		uint32_t index = site_of_group[making->group_of_node[id]];
 		struct hs_site *site = &sites->items[index];
 		sites->site_of_node[id] = index;
 		if (stacks[stack].depth - stacks[folded].depth > site->folded_frames)
@@ -213,11 +240,22 @@ static void place_nodes(struct making *making, const struct draft *drafts, struc
 static void make_sites(struct making *making, struct hs_sites *sites)
 {
 	struct draft *drafts = hs_allocate_zero(making->group_count, sizeof *drafts);
-	for (uint32_t g = 0; g < making->group_count; g++)
-		if (hs_counts_any(&sites->replay.groups[g]))
-			drafts[sites->count++] = (struct draft){.site.counts = sites->replay.groups[g],
-								.stack = making->stack_of_group[g],
-								.group = g};
+	struct hs_counts *totals = &sites->replay.totals.counts;
+	for (uint32_t g = 0; g < making->group_count; g++) {
+		struct hs_counts *counts = &sites->replay.groups[g];
+		if (!hs_counts_any(counts))
+			continue;
+		if (making->groups[g].rule) {
+			counts->suppressed_bytes = counts->live_bytes;
+			counts->suppressed_blocks = counts->live_blocks;
+			totals->suppressed_bytes += counts->live_bytes;
+			totals->suppressed_blocks += counts->live_blocks;
+		}
+		drafts[sites->count++] = (struct draft){.site.counts = *counts,
+							.site.suppression = making->groups[g].rule,
+							.stack = making->groups[g].stack,
+							.group = g};
+	}
 	sites->frame_pool = write_frames(making, drafts, sites->count);
 	qsort_r(drafts, sites->count, sizeof *drafts, larger_first, making->profile);
 	sites->items = hs_allocate_zero(sites->count, sizeof *sites->items);
@@ -237,8 +275,8 @@ int hs_sites_make(struct hs_profile *profile, bool raw, struct hs_sites *sites, 
 	hs_stacks_make(profile, texts, &making.stacks);
 	free(texts);
 	fold_stacks(&making, raw);
-	uint32_t *group_of_node = group_nodes(&making);
-	int result = hs_replay_run(profile, group_of_node, making.group_count, &sites->replay, error);
+	group_nodes(&making);
+	int result = hs_replay_run(profile, making.group_of_node, making.group_count, &sites->replay, error);
 	if (result == 0) {
 		making.own_modules = hs_own_modules(profile);
 		make_sites(&making, sites);
@@ -246,8 +284,10 @@ int hs_sites_make(struct hs_profile *profile, bool raw, struct hs_sites *sites, 
 	free(making.own_modules);
 	free(making.folded);
 	free(making.group_of_stack);
-	free(making.stack_of_group);
-	free(group_of_node);
+	free(making.group_of_suppressed);
+	free(making.groups);
+	free(making.group_of_node);
+	hs_pairs_free(&making.suppressed);
 	hs_stacks_free(&making.stacks);
 	return result;
 }

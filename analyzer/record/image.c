@@ -514,5 +514,6 @@ void hs_image_free(struct hs_image *image)
 	free(image->command);
 	free(image->cwd);
 	free(image->stopped);
+	free(image->suppressions);
 	free(image);
 }

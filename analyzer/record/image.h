@@ -65,6 +65,8 @@ struct hs_image {
 	uint32_t *module_of_file; /* region module of a file module */
 	size_t module_of_file_capacity;
 	char *stopped; /* NULL, or why nothing more is written */
+	char *suppressions; /* what __lsan_default_suppressions of the program returns, or NULL */
+	bool suppressions_unread; /* there is one that cannot be read */
 	uint64_t flushed_ns, flushed_events;
 	uint32_t old_threads; /* were there at the last flush */
 

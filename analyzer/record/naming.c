@@ -109,14 +109,31 @@ static void name_image(struct hs_naming *naming, struct hs_image *image)
 	free(places);
 }
 
+/* The program's own rules for leaks stand in the recording; a library may have them too. */
+static void find_suppressions(struct hs_image *image)
+{
+	for (uint32_t i = 0; i < image->module_count; i++) {
+		const struct hs_module_file *file = image->modules[i].file;
+		if (!file || !file->symbolizer)
+			continue;
+		enum hs_returned found = hs_symbolizer_returned_string(
+			file->symbolizer, "__lsan_default_suppressions", &image->suppressions);
+		image->suppressions_unread = found == HS_RETURNED_UNKNOWN;
+		if (found != HS_RETURNED_NOTHING)
+			return;
+	}
+}
+
 /* ---- the thread ---------------------------------------------------------------------------------------- */
 
 static void complete(struct hs_naming *naming, struct hs_image *image)
 {
 	struct hs_writer *writer = &image->encoder.writer;
 	writer->packer = naming->packer;
-	if (naming->symbols && !writer->error)
+	if (naming->symbols && !writer->error) {
 		name_image(naming, image);
+		find_suppressions(image);
+	}
 	int reason = writer->error;
 	hs_image_close(image);
 	if (!reason)

@@ -6,6 +6,7 @@
 #include "dwarf_frames.h"
 #include "elf_file.h"
 #include "names.h"
+#include "returned_string.h"
 #include "symbol_table.h"
 
 #include <stdio.h>
@@ -165,4 +166,15 @@ uint32_t hs_symbolizer_frames(struct hs_symbolizer *symbolizer, uint64_t address
 		};
 	*frames = symbolizer->frames;
 	return count;
+}
+
+enum hs_returned hs_symbolizer_returned_string(const struct hs_symbolizer *symbolizer, const char *function,
+					       char **text)
+{
+	const struct hs_symbol_table *table = &symbolizer->symbols;
+	for (size_t i = 0; symbolizer->module.elf && i < table->count; i++) {
+		if (strcmp(table->symbols[i].name, function) == 0)
+			return hs_elf_returned_string(symbolizer->module.elf, table->symbols[i].address, text);
+	}
+	return HS_RETURNED_NOTHING;
 }

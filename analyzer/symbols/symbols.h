@@ -46,6 +46,16 @@ void hs_symbolizer_close(struct hs_symbolizer *symbolizer);
 uint32_t hs_symbolizer_frames(struct hs_symbolizer *symbolizer, uint64_t address, struct hs_strings *strings,
 			      const struct hs_symbol_frame **frames);
 
+/* The constant string that the function of that (mangled) name returns, malloc'ed; for
+ * __lsan_default_suppressions. */
+enum hs_returned {
+	HS_RETURNED_NOTHING, /* there is no such function, or it returns NULL */
+	HS_RETURNED_STRING,
+	HS_RETURNED_UNKNOWN, /* it does more than return a constant */
+};
+enum hs_returned hs_symbolizer_returned_string(const struct hs_symbolizer *symbolizer, const char *function,
+					       char **text);
+
 /* Demangles C++, Rust (legacy, v0) and D names; returns a malloc'ed string, or NULL if `name` is not mangled.
  */
 char *hs_demangle(const char *name);
