@@ -221,12 +221,14 @@ static void add_table(struct hs_text *text, struct work *work, const struct tabl
 		hs_text_addf(&right, ", %s of %s%s", hs_share(sum, total).text, all.text, table->noun);
 	if (table->metric == HS_METRIC_LEAKED)
 		hs_text_addf(&right, " live %s%s", hs_end_words(facts),
-			     totals->suppressed_blocks ? ", not suppressed" : "");
+			     totals->suppressed_bytes || totals->suppressed_blocks ? ", not suppressed" : "");
 	hs_report_title(text, report, table->title, count ? right.bytes : "");
 	hs_text_free(&right);
 	if (count == 0 && table->metric == HS_METRIC_LEAKED) {
 		hs_text_addf(text, "  %s %s%s\n", table->nothing, hs_end_words(facts),
-			     totals->suppressed_blocks ? ", but for what is suppressed" : "");
+			     totals->suppressed_bytes || totals->suppressed_blocks
+				     ? ", but for what is suppressed"
+				     : "");
 	} else if (count == 0) {
 		hs_text_addf(text, "  %s\n", table->nothing);
 	} else {

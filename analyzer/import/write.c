@@ -81,12 +81,12 @@ static void write_symbols(struct writing *writing)
 static struct hs_counts known_counts(const struct hs_tally *tally, const struct hs_counts *counts)
 {
 	uint64_t values[HS_COUNT_FIELDS];
-	struct hs_counts known;
+	struct hs_counts known = {0};
 	memcpy(values, counts, sizeof values);
 	for (unsigned i = 0; i < HS_COUNT_FIELDS; i++)
 		if (tally->facts.unknown & 1u << i)
 			values[i] = 0;
-	memcpy(&known, values, sizeof known);
+	memcpy(&known, values, sizeof values);
 	return known;
 }
 

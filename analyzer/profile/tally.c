@@ -91,7 +91,8 @@ int hs_tally_totals(const struct hs_tally *tally, struct hs_counts *totals, stru
 				return hs_fail(error, "the sum of %s is larger than a recording can hold",
 					       hs_told_names[field]);
 	}
-	memcpy(totals, sums, sizeof *totals);
+	*totals = (struct hs_counts){0};
+	memcpy(totals, sums, sizeof sums);
 	totals->max_bytes = totals->max_blocks = 0;
 	return 0;
 }
