@@ -12,6 +12,8 @@ const struct hs_variable hs_variables[] = {
 	 "how stacks are walked: fast (the default: heapscope's own unwinder, libunwind for what it cannot "
 	 "walk), "
 	 "libunwind (all by libunwind, slow), or fp (frame pointers only)"},
+	{"HEAPSCOPE_SUPPRESSIONS", NULL, "suppressions",
+	 "a file of rules for leaks, as by --suppressions, which takes its place"},
 	{"HEAPSCOPE_SOCKET", "run", NULL,
 	 "set for the program: where its library finds heapscope. Whoever starts a program with an "
 	 "environment of his own "

@@ -1,8 +1,8 @@
 /* Suppressions of leaks: where the rules come from, and what is said of them. */
 #include "cli/suppress.h"
 
-#include "base/memory.h"
 #include "base/format.h"
+#include "base/memory.h"
 #include "cli/input.h"
 #include "cli/json.h"
 #include "cli/terminal.h"
