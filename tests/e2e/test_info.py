@@ -1,6 +1,8 @@
 """heapscope info, on recordings made by hand (their members are known) and on a stripped program."""
 
+import json
 import re
+import shutil
 import subprocess
 
 import made_recording as made
@@ -55,7 +57,7 @@ def test_stripped_program(compile, record, run_heapscope, tool):
     text = run_heapscope("info", record(program)).stdout
     assert f"    build-id {re.search(r'Build ID: ([0-9a-f]+)', notes)[1]}\n" in text
     assert re.search(r"^  \S*target\n    \d+ frames?: \d+ without line, \d+ without name$", text, re.M)
-    assert "-dbgsym" in text
+    assert "\n    of no package: build it with -g\n" in text
 
 
 def test_mistakes(run_heapscope, tmp_path):
@@ -69,3 +71,71 @@ def test_mistakes(run_heapscope, tmp_path):
     done = run_heapscope("info", "--help")
     assert done.returncode == 0 and done.stdout.startswith("usage: heapscope info ")
     assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+def owner(path):
+    """dpkg's answer, for the path as the package has it."""
+    for name in [path, path.removeprefix("/usr")]:
+        done = subprocess.run(["dpkg", "-S", name], capture_output=True, text=True)
+        if done.returncode == 0:
+            return re.split("[:,]", done.stdout)[0]
+    return None
+
+
+def test_packages(record, run_heapscope, tool):
+    """jq is stripped, its debug packages are not installed; libc's are. dpkg says who owns what."""
+    recording = record([tool("jq"), "."], input="[1, 2]")
+    document = json.loads(run_heapscope("info", "--json", recording).stdout)
+    modules = {re.sub(r".*/", "", module["path"]): module for module in document["modules"]}
+    jq = modules["jq"]
+    assert jq["lacks_debug_information"] and jq["file_is_here"] and not jq["debug_information_is_here"]
+    assert (jq["package"], jq["debug_package"]) == ("jq", "jq-dbgsym") and owner(jq["path"]) == "jq"
+    assert jq["debuginfod_path"] == f"/buildid/{jq['build_id']}/debuginfo"
+    library = next(module for name, module in modules.items() if name.startswith("libjq.so"))
+    assert library["package"] == owner(library["path"]) == "libjq1" and library["debug_package"] == "libjq1-dbgsym"
+    assert not modules["libc.so.6"]["lacks_debug_information"] and modules["libc.so.6"]["package"] is None
+    assert "install libjq1-dbgsym" in flat(run_heapscope("info", recording).stdout)
+
+
+def test_module_that_changed_since(compile, record, run_heapscope):
+    source = "#include <stdlib.h>\nint main(void) { void *volatile p = malloc(SIZE); return p == NULL; }\n"
+    program = compile(source, "-s", "-Wl,--build-id", "-DSIZE=10")
+    recording = record(program)
+    other = compile(source, "-g", "-Wl,--build-id", "-DSIZE=11", name="other")
+    shutil.copy(other, program)
+    assert "not on this machine as it was recorded: its package is not known" in flat(run_heapscope("info", recording).stdout)
+
+
+def test_debug_information_that_came_later(compile, record, run_heapscope, tool):
+    program = compile("#include <stdlib.h>\nint main(void) { void *volatile p = malloc(10); return p == NULL; }\n",
+                      "-Wl,--build-id")
+    debug = program.with_suffix(".debug")
+    subprocess.run([tool("objcopy"), "--only-keep-debug", program, debug], check=True)
+    hidden = debug.rename(debug.with_suffix(".hidden"))
+    subprocess.run([tool("objcopy"), "--strip-all", program], check=True)
+    hidden.rename(debug)
+    subprocess.run([tool("objcopy"), f"--add-gnu-debuglink={debug}", program], check=True)
+    debug.rename(hidden)
+    recording = record(program)
+    hidden.rename(debug)
+    assert "its debug information is on this machine by now: record again" in flat(run_heapscope("info", recording).stdout)
+
+
+def test_json(run_heapscope, tmp_path, request):
+    path = tmp_path / "made.hs.gz"
+    path.write_bytes(made.whole())
+    done = run_heapscope("info", "--json", path)
+    assert (done.returncode, done.stderr) == (0, "")
+    document = json.loads(done.stdout)
+    assert document["schema"] == "heapscope-info-1"
+    assert document["file_bytes"] == document["whole_bytes"] == len(made.whole())
+    assert document["finished"] and document["complete"] and document["has_names"]
+    nodes = next(member for member in document["members"] if member["kind"] == "nodes")
+    assert (nodes["members"], nodes["items"], nodes["file_bytes"]) == (1, 3, len(made.nodes()))
+    assert document["facts"]["pid"] == 4242
+    assert document["modules"][0]["frames"] == 3 and not document["modules"][0]["lacks_debug_information"]
+    documentation = (request.config.rootpath.parent / "docs" / "json.md").read_text()
+    keys = set(document) | set(nodes) | set(document["modules"][0])
+    assert [key for key in sorted(keys) if f"`{key}`" not in documentation] == []
+    path.write_bytes(made.whole(lost_events=7))
+    assert not json.loads(run_heapscope("info", "--json", path).stdout)["complete"]
