@@ -206,6 +206,13 @@ int hs_command_export(int argc, char **argv)
 		hs_notice(error.text);
 		return HS_EXIT_DATA;
 	}
+	if (exporter->one_metric && metric_name == NULL)
+		export_options.metric = hs_metric_first(&profile->facts);
+	if (hs_export_check(exporter, profile, &export_options, &error) != 0) {
+		hs_message("export: \"%s\": %s", argv[first], error.text);
+		hs_profile_free(profile);
+		return HS_EXIT_DATA;
+	}
 	const char *metric = exporter->one_metric ? hs_metrics[export_options.metric].name : NULL;
 	char *named = path ? NULL : default_output(argv[first], metric, exporter->suffix);
 	int result = export_profile(profile, exporter, &export_options, path ? path : named);

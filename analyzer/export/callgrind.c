@@ -15,11 +15,16 @@
 /* Their names may have letters and digits only. */
 static const struct event {
 	const char *name, *title;
+	enum hs_told told;
 } events[] = {
-	{"Peak", "Bytes live at the peak"},         {"PeakBlocks", "Blocks live at the peak"},
-	{"Allocated", "Bytes allocated"},           {"Calls", "Allocation calls"},
-	{"Temporary", "Temporary allocations"},     {"Leaked", "Bytes live at the end"},
-	{"LeakedBlocks", "Blocks live at the end"}, {"Moved", "Bytes moved by realloc"},
+	{"Peak", "Bytes live at the peak", HS_TOLD_PEAK_BYTES},
+	{"PeakBlocks", "Blocks live at the peak", HS_TOLD_PEAK_BLOCKS},
+	{"Allocated", "Bytes allocated", HS_TOLD_ALLOCATED_BYTES},
+	{"Calls", "Allocation calls", HS_TOLD_ALLOCATIONS},
+	{"Temporary", "Temporary allocations", HS_TOLD_TEMPORARY},
+	{"Leaked", "Bytes live at the end", HS_TOLD_LIVE_BYTES},
+	{"LeakedBlocks", "Blocks live at the end", HS_TOLD_LIVE_BLOCKS},
+	{"Moved", "Bytes moved by realloc", HS_TOLD_MOVED_BYTES},
 };
 enum { EVENTS = sizeof events / sizeof *events, EVENT_CALLS = 3 };
 
@@ -168,12 +173,24 @@ static void write_function(struct writing *writing, uint32_t function, bool call
 		   &writing->name_written[name]);
 }
 
-static void write_cost(FILE *output, uint64_t line, const struct cost *cost)
+static bool is_known(const struct writing *writing, unsigned event)
 {
-	fprintf(output, "%" PRIu64, line);
+	return !(writing->export.sites.replay.unknown & events[event].told);
+}
+
+/* The events that are known, behind what begins the line. */
+static void write_values(const struct writing *writing, const struct cost *cost)
+{
 	for (unsigned i = 0; i < EVENTS; i++)
-		fprintf(output, " %" PRIu64, cost->values[i]);
-	fputc('\n', output);
+		if (is_known(writing, i))
+			fprintf(writing->output, " %" PRIu64, cost->values[i]);
+	fputc('\n', writing->output);
+}
+
+static void write_cost(const struct writing *writing, uint64_t line, const struct cost *cost)
+{
+	fprintf(writing->output, "%" PRIu64, line);
+	write_values(writing, cost);
 }
 
 static int by_first(const void *left, const void *right, void *context)
@@ -210,13 +227,13 @@ static void write_functions(struct writing *writing)
 			fputc('\n', writing->output);
 			write_function(writing, (uint32_t)line->first, false);
 		}
-		write_cost(writing->output, line->second, &writing->own.items[lines[i]]);
+		write_cost(writing, line->second, &writing->own.items[lines[i]]);
 		for (uint32_t c = first_call[lines[i]]; c < first_call[lines[i] + 1]; c++) {
 			const struct cost *cost = &writing->called.items[calls[c]];
 			write_function(writing, (uint32_t)writing->calls.items[calls[c]].second, true);
 			/* how often it was called is not known; how often that gave a block is */
 			fprintf(writing->output, "calls=%" PRIu64 " 0\n", cost->values[EVENT_CALLS]);
-			write_cost(writing->output, line->second, cost);
+			write_cost(writing, line->second, cost);
 		}
 	}
 	free(lines);
@@ -224,12 +241,10 @@ static void write_functions(struct writing *writing)
 	free(first_call);
 }
 
-static void write_totals(FILE *output, const char *key, const struct cost *total)
+static void write_totals(const struct writing *writing, const char *key, const struct cost *total)
 {
-	fputs(key, output);
-	for (unsigned i = 0; i < EVENTS; i++)
-		fprintf(output, " %" PRIu64, total->values[i]);
-	fputc('\n', output);
+	fputs(key, writing->output);
+	write_values(writing, total);
 }
 
 static void write_all(struct writing *writing)
@@ -242,14 +257,16 @@ static void write_all(struct writing *writing)
 		HEAPSCOPE_VERSION, profile->facts.pid, line);
 	fputs("positions: line\n", output);
 	for (unsigned i = 0; i < EVENTS; i++)
-		fprintf(output, "event: %s : %s\n", events[i].name, events[i].title);
+		if (is_known(writing, i))
+			fprintf(output, "event: %s : %s\n", events[i].name, events[i].title);
 	fputs("events:", output);
 	for (unsigned i = 0; i < EVENTS; i++)
-		fprintf(output, " %s", events[i].name);
+		if (is_known(writing, i))
+			fprintf(output, " %s", events[i].name);
 	fputc('\n', output);
-	write_totals(output, "summary:", &total);
+	write_totals(writing, "summary:", &total);
 	write_functions(writing);
-	write_totals(output, "\ntotals:", &total);
+	write_totals(writing, "\ntotals:", &total);
 	free(command);
 	free(line);
 }

@@ -11,6 +11,9 @@ const struct hs_exporter hs_exporters[] = {
 		.name = "dhat",
 		.suffix = ".dhat.json",
 		.help = "DHAT version 2, for valgrind's dh_view.html and the Firefox Profiler",
+		.needs = HS_TOLD_ALLOCATED_BYTES | HS_TOLD_ALLOCATIONS | HS_TOLD_PEAK_BYTES |
+			 HS_TOLD_PEAK_BLOCKS | HS_TOLD_LIVE_BYTES | HS_TOLD_LIVE_BLOCKS |
+			 HS_TOLD_LIFETIME_US | HS_TOLD_DURATION_US,
 		.write = hs_dhat_write,
 	},
 	{
@@ -40,6 +43,7 @@ const struct hs_exporter hs_exporters[] = {
 		.suffix = ".massif.out",
 		.help = "massif, for ms_print and massif-visualizer; the heap over time, and its peak",
 		.next = "ms_print",
+		.needs = HS_TOLD_EVENTS,
 		.write = hs_massif_write,
 	},
 	{
@@ -58,4 +62,21 @@ const struct hs_exporter *hs_exporter_find(const char *name)
 		if (strcmp(exporter->name, name) == 0)
 			return exporter;
 	return NULL;
+}
+
+int hs_export_check(const struct hs_exporter *exporter, const struct hs_profile *profile,
+		    const struct hs_export_options *options, struct hs_error *error)
+{
+	const struct hs_facts *facts = &profile->facts;
+	uint32_t needs = exporter->needs | (exporter->one_metric ? hs_metrics[options->metric].told : 0);
+	const char *kind = facts->merged.recordings ? "merged recordings" : "an imported file";
+	for (unsigned i = 0; i < HS_TOLD_ITEMS; i++)
+		if (needs & facts->unknown & 1u << i)
+			return hs_fail(
+				error,
+				"%s needs \"%s\", which %s like this %s not tell (print --json shows what "
+				"is known)",
+				exporter->name, hs_told_names[i], kind,
+				facts->merged.recordings ? "do" : "does");
+	return 0;
 }

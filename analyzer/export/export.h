@@ -19,6 +19,7 @@ struct hs_exporter {
 	const char *help;   /* one line */
 	const char *next;   /* a command that opens the file, which follows it; NULL: not that simple */
 	bool binary;
+	uint32_t needs;  /* HS_TOLD_...: what a file has to tell to be written in this format */
 	bool one_metric; /* holds one number a stack: options.metric */
 	/* Writes the whole document; returns 0, or -1 and an error. */
 	int (*write)(struct hs_profile *profile, const struct hs_export_options *options, FILE *output,
@@ -27,5 +28,8 @@ struct hs_exporter {
 
 extern const struct hs_exporter hs_exporters[]; /* ends with name == NULL */
 const struct hs_exporter *hs_exporter_find(const char *name);
+/* Whether the file tells what the export needs; else -1 and an error that says what is missing. */
+int hs_export_check(const struct hs_exporter *exporter, const struct hs_profile *profile,
+		    const struct hs_export_options *options, struct hs_error *error);
 
 #endif

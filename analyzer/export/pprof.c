@@ -54,11 +54,18 @@ enum {
 
 static const struct sample_type {
 	const char *type, *unit;
+	enum hs_told told;
 } sample_types[] = {
-	{"alloc_objects", "count"}, {"alloc_space", "bytes"},       {"peak_objects", "count"},
-	{"peak_space", "bytes"},    {"temporary_objects", "count"}, {"temporary_space", "bytes"},
-	{"moved_objects", "count"}, {"moved_space", "bytes"},       {"inuse_objects", "count"},
-	{"inuse_space", "bytes"},
+	{"alloc_objects", "count", HS_TOLD_ALLOCATIONS},
+	{"alloc_space", "bytes", HS_TOLD_ALLOCATED_BYTES},
+	{"peak_objects", "count", HS_TOLD_PEAK_BLOCKS},
+	{"peak_space", "bytes", HS_TOLD_PEAK_BYTES},
+	{"temporary_objects", "count", HS_TOLD_TEMPORARY},
+	{"temporary_space", "bytes", HS_TOLD_TEMPORARY_BYTES},
+	{"moved_objects", "count", HS_TOLD_MOVED},
+	{"moved_space", "bytes", HS_TOLD_MOVED_BYTES},
+	{"inuse_objects", "count", HS_TOLD_LIVE_BLOCKS},
+	{"inuse_space", "bytes", HS_TOLD_LIVE_BYTES},
 };
 enum { SAMPLE_TYPES = sizeof sample_types / sizeof *sample_types };
 
@@ -204,6 +211,11 @@ static uint32_t location_of(struct writing *writing, const uint32_t *places, uin
 /* ---- samples --------------------------------------------------------------------------------------------
  */
 
+static bool is_known(const struct writing *writing, unsigned type)
+{
+	return !(writing->export.sites.replay.unknown & sample_types[type].told);
+}
+
 static void write_site(struct writing *writing, const struct hs_site *site, uint32_t *places,
 		       uint64_t *locations)
 {
@@ -223,7 +235,12 @@ static void write_site(struct writing *writing, const struct hs_site *site, uint
 		counts->live_blocks, counts->live_bytes,
 	};
 	hs_protobuf_numbers(&writing->part, SAMPLE_LOCATIONS, locations, location_count);
-	hs_protobuf_numbers(&writing->part, SAMPLE_VALUES, values, SAMPLE_TYPES);
+	uint64_t known[SAMPLE_TYPES];
+	unsigned known_count = 0;
+	for (unsigned i = 0; i < SAMPLE_TYPES; i++)
+		if (is_known(writing, i))
+			known[known_count++] = values[i];
+	hs_protobuf_numbers(&writing->part, SAMPLE_VALUES, known, known_count);
 	hs_protobuf_message(&writing->out, PROFILE_SAMPLE, &writing->part);
 }
 
@@ -253,8 +270,10 @@ static void write_facts(struct writing *writing)
 	hs_protobuf_number(out, PROFILE_COMMENT, add_string(writing, command));
 	if (facts->warning)
 		hs_protobuf_number(out, PROFILE_COMMENT, add_string(writing, facts->warning));
-	hs_protobuf_number(out, PROFILE_DEFAULT_SAMPLE_TYPE,
-			   add_string(writing, sample_types[SAMPLE_TYPES - 1].type));
+	unsigned type = SAMPLE_TYPES - 1;
+	while (type > 0 && !is_known(writing, type))
+		type--;
+	hs_protobuf_number(out, PROFILE_DEFAULT_SAMPLE_TYPE, add_string(writing, sample_types[type].type));
 	free(command);
 }
 
@@ -281,7 +300,9 @@ int hs_pprof_write(struct hs_profile *profile, const struct hs_export_options *o
 		return -1;
 	hs_strings_init(&writing.strings);
 	for (unsigned i = 0; i < SAMPLE_TYPES; i++)
-		write_value_type(&writing, PROFILE_SAMPLE_TYPE, sample_types[i].type, sample_types[i].unit);
+		if (is_known(&writing, i))
+			write_value_type(&writing, PROFILE_SAMPLE_TYPE, sample_types[i].type,
+					 sample_types[i].unit);
 	write_mappings(&writing);
 	write_sites(&writing);
 	write_facts(&writing);

@@ -46,7 +46,8 @@ static void write_profile(const struct hs_export *export, enum hs_metric metric,
 	fprintf(output,
 		"{\"type\":\"sampled\",\"name\":\"%s\",\"unit\":\"%s\",\"startValue\":0,\"endValue\":%" PRIu64
 		",\n\"samples\":[",
-		hs_metrics[metric].title, hs_metrics[metric].unit == HS_UNIT_BYTES ? "bytes" : "none",
+		hs_metric_title(&export->profile->facts, metric),
+		hs_metrics[metric].unit == HS_UNIT_BYTES ? "bytes" : "none",
 		hs_metric_value(&sites->replay.totals.counts, metric));
 	for (uint32_t i = 0; i < sites->count; i++) {
 		if (!hs_metric_value(&sites->items[i].counts, metric))
@@ -80,11 +81,14 @@ int hs_speedscope_write(struct hs_profile *profile, const struct hs_export_optio
 	fprintf(output, ",\"exporter\":\"heapscope@%s\",\"activeProfileIndex\":0,\n", HEAPSCOPE_VERSION);
 	write_frames(&export, output);
 	fputs("\"profiles\":[\n", output);
+	const char *separator = "";
 	for (unsigned metric = 0; metric < HS_METRIC_LIFETIME; metric++) {
 		bool any = hs_metric_value(&export.sites.replay.totals.counts, (enum hs_metric)metric) != 0;
-		if (metric != HS_METRIC_PEAK && !any)
+		bool known = !(export.sites.replay.unknown & hs_metrics[metric].told);
+		if (!known || (metric != HS_METRIC_PEAK && !any))
 			continue;
-		fputs(metric == HS_METRIC_PEAK ? "" : ",\n", output);
+		fputs(separator, output);
+		separator = ",\n";
 		write_profile(&export, (enum hs_metric)metric, places, output);
 	}
 	fputs("]}\n", output);

@@ -13,6 +13,20 @@ const struct hs_metric_name hs_metrics[HS_METRICS] = {
 	[HS_METRIC_LIFETIME] = {"lifetime", "Lifetime of blocks", HS_UNIT_TIME, HS_TOLD_LIFETIME_US},
 };
 
+const char *hs_metric_title(const struct hs_facts *facts, enum hs_metric metric)
+{
+	bool samples = facts->subject == HS_SUBJECT_SAMPLES && metric == HS_METRIC_CALLS;
+	return samples ? "Samples" : hs_metrics[metric].title;
+}
+
+enum hs_metric hs_metric_first(const struct hs_facts *facts)
+{
+	for (unsigned i = 0; i < HS_METRICS; i++)
+		if (!(facts->unknown & hs_metrics[i].told))
+			return (enum hs_metric)i;
+	return HS_METRIC_PEAK;
+}
+
 uint64_t hs_metric_value(const struct hs_counts *counts, enum hs_metric metric)
 {
 	switch (metric) {

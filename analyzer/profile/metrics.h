@@ -25,6 +25,10 @@ struct hs_metric_name {
 };
 extern const struct hs_metric_name hs_metrics[HS_METRICS];
 
+/* hs_metrics[metric].title, or what stands for it in a profile of samples. */
+const char *hs_metric_title(const struct hs_facts *facts, enum hs_metric metric);
+/* The first one that a file tells. */
+enum hs_metric hs_metric_first(const struct hs_facts *facts);
 uint64_t hs_metric_value(const struct hs_counts *counts, enum hs_metric metric);
 bool hs_metric_find(const char *name, enum hs_metric *metric);
 
