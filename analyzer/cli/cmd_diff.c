@@ -77,6 +77,32 @@ static struct hs_report make_report(const struct side *side, uint64_t depth, boo
 	};
 }
 
+/* sort: of enum hs_metric, or -1: the first that both files tell. Returns -1 after a message. */
+static int choose_metric(struct hs_diff_report *report, int sort)
+{
+	uint32_t unknown = hs_diff_unknown(report);
+	int first = 0;
+	if (report->old.profile->facts.subject != report->new.profile->facts.subject) {
+		hs_message("diff: one of the files counts allocations, the other a profiler's samples: they "
+			   "cannot "
+			   "be compared");
+		return -1;
+	}
+	while (first < HS_DIFF_METRICS && unknown & hs_metrics[first].told)
+		first++;
+	if (first == HS_DIFF_METRICS) {
+		hs_message("diff: the two files tell nothing that can be compared");
+		return -1;
+	}
+	if (sort >= 0 && unknown & hs_metrics[sort].told) {
+		hs_message("diff: --sort %s is not known of both files; %s is", hs_metrics[sort].name,
+			   hs_metrics[first].name);
+		return -1;
+	}
+	report->metric = (enum hs_metric)(sort >= 0 ? sort : first);
+	return 0;
+}
+
 static int show(struct hs_diff_report *report, bool json, enum hs_colour colour)
 {
 	struct hs_diff functions, stacks = {0};
@@ -104,12 +130,14 @@ int hs_command_diff(int argc, char **argv)
 	static const char *const colours[] = {"auto", "always", "never", NULL};
 	static const char *const sorts[] = {"peak",      "allocated", "calls", /* as enum hs_metric */
 					    "temporary", "leaked",    "moved", NULL};
-	int colour = HS_COLOUR_AUTO, raw = 0, json = 0, stacks = 0, sort = HS_METRIC_PEAK;
+	int colour = HS_COLOUR_AUTO, raw = 0, json = 0, stacks = 0, sort = -1;
 	uint64_t rows = UINT64_MAX, depth = 40;
 	struct hs_suppress suppress = {0};
 	const struct hs_option options[] = {
 		{0, "sort", HS_OPTION_CHOICE, &sort, 0, "METRIC", sorts,
-		 "what is compared: peak (the default), allocated, calls, temporary, leaked, moved"},
+		 "what is compared: peak (the default; of files that do not tell it, the first that they "
+		 "tell), "
+		 "allocated, calls, temporary, leaked, moved"},
 		{'n', "number", HS_OPTION_NUMBER, &rows, 0, "N", NULL, "rows of each table: 10; 0 shows all"},
 		{0, "stacks", HS_OPTION_SET, &stacks, 1, NULL, NULL,
 		 "compare whole stacks and show them, not functions of the program's own code"},
@@ -146,13 +174,13 @@ int hs_command_diff(int argc, char **argv)
 			.new = make_report(&new, depth, raw),
 			.old_side = {old.profile, &old.sites},
 			.new_side = {new.profile, &new.sites},
-			.metric = (enum hs_metric)sort,
 			.rows = rows != UINT64_MAX ? rows
 				: json             ? 0
 						   : 10,
 			.stacks = stacks,
 		};
-		code = show(&report, json, (enum hs_colour)colour);
+		if (choose_metric(&report, sort) == 0)
+			code = show(&report, json, (enum hs_colour)colour);
 	}
 	unload(&old);
 	unload(&new);

@@ -34,8 +34,12 @@ static json_t *run_json(const struct hs_report *side)
 	return object;
 }
 
-static json_t *work_json(const struct hs_diff *work)
+/* null if calls are not known of both runs. */
+static json_t *work_json(const struct hs_diff_report *report)
 {
+	const struct hs_diff *work = report->work;
+	if (hs_diff_unknown(report) & (HS_TOLD_ALLOCATIONS | HS_TOLD_ALLOCATED_BYTES))
+		return json_null();
 	static const char *const words[] = {
 		[HS_WORK_SAME] = "same", [HS_WORK_MORE] = "more", [HS_WORK_LESS] = "less"};
 	json_t *object = json_object();
@@ -93,7 +97,7 @@ void hs_diff_json(struct hs_text *text, const struct hs_diff_report *report)
 		    json_boolean(hs_diff_same_program(&report->old_side, &report->new_side)));
 	hs_json_put(document, "old", run_json(&report->old));
 	hs_json_put(document, "new", run_json(&report->new));
-	hs_json_put(document, "work", work_json(report->work));
+	hs_json_put(document, "work", work_json(report));
 	uint32_t *order = hs_diff_sort(report->diff, report->metric);
 	for (uint32_t i = 0; i < report->diff->count && (report->rows == 0 || i < report->rows); i++)
 		json_array_append_new(sites, item_json(report, &report->diff->items[order[i]]));

@@ -17,6 +17,9 @@ struct hs_diff_report {
 
 /* What the calls of sites that both runs have say. */
 enum hs_diff_work { HS_WORK_SAME, HS_WORK_MORE, HS_WORK_LESS };
+/* HS_TOLD_...: what one of the two does not tell. */
+uint32_t hs_diff_unknown(const struct hs_diff_report *report);
+
 enum hs_diff_work hs_diff_work(const struct hs_diff *diff);
 
 void hs_diff_text(struct hs_text *text, const struct hs_diff_report *report);

@@ -10,10 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct metric {
+struct metric {
 	const char *title, *noun;
 	bool bytes;
-} metrics[HS_DIFF_METRICS] = {
+};
+static const struct metric samples = {"SAMPLES", " samples", false};
+static const struct metric metrics[HS_DIFF_METRICS] = {
 	[HS_METRIC_PEAK] = {"PEAK", "", true},
 	[HS_METRIC_ALLOCATED] = {"ALLOCATED BYTES", "", true},
 	[HS_METRIC_CALLS] = {"CALLS", " calls", false},
@@ -68,29 +70,30 @@ static struct hs_number relative(uint64_t old, uint64_t new)
 	return number;
 }
 
+static bool counts_samples(const struct hs_diff_report *report)
+{
+	return report->new.profile->facts.subject == HS_SUBJECT_SAMPLES;
+}
+
+static const struct metric *metric_of(const struct hs_diff_report *report)
+{
+	return counts_samples(report) ? &samples : &metrics[report->metric];
+}
+
 /* ---- the head -------------------------------------------------------------------------------------------
  */
 
 static void add_side(struct hs_text *text, const char *label, const struct hs_report *side)
 {
 	const struct hs_facts *facts = &side->profile->facts;
-	struct hs_text head = {0}, words = {0}, line = {0};
+	struct hs_text head = {0}, words = {0};
 	hs_text_addf(&head, HS_BOLD "%s" HS_PLAIN "  ", label);
-	hs_text_add(&line, "");
-	for (char **word = facts->command; word && *word; word++) {
-		if (word != facts->command)
-			hs_text_add(&line, " ");
-		hs_text_shell_word(&line, *word);
-	}
 	hs_text_clean(&words, side->path);
 	hs_text_add(&words, ": ");
-	hs_text_clean(&words, line.count       ? line.bytes
-			      : facts->program ? facts->program
-					       : "(unknown program)");
+	hs_report_command(&words, facts);
 	hs_text_add(text, head.bytes);
 	hs_middle_short(text, words.bytes, side->columns - hs_text_columns(head.bytes), side->utf8);
 	hs_text_add(text, "\n");
-	hs_text_free(&line);
 	hs_text_free(&words);
 	hs_text_free(&head);
 }
@@ -132,9 +135,13 @@ static void add_totals(struct hs_text *text, const struct hs_diff_report *report
 	const struct hs_counts *new = &report->new.sites->replay.totals.counts;
 	hs_text_addf(text, "\n" HS_DIM "  %-11s%14s%15s%15s%10s" HS_PLAIN "\n", "", "old", "new", "change",
 		     "%");
-	for (int metric = 0; metric < HS_DIFF_METRICS; metric++)
-		add_total(text, hs_metrics[metric].name, hs_metric_value(old, (enum hs_metric)metric),
+	for (int metric = 0; metric < HS_DIFF_METRICS; metric++) {
+		if (hs_diff_unknown(report) & hs_metrics[metric].told)
+			continue;
+		add_total(text, counts_samples(report) ? "samples" : hs_metrics[metric].name,
+			  hs_metric_value(old, (enum hs_metric)metric),
 			  hs_metric_value(new, (enum hs_metric)metric), metrics[metric].bytes);
+	}
 	const struct hs_facts *old_facts = &report->old.profile->facts;
 	const struct hs_facts *new_facts = &report->new.profile->facts;
 	if (old_facts->peak_rss_bytes && new_facts->peak_rss_bytes)
@@ -147,16 +154,21 @@ static void add_suppressed(struct hs_text *text, const struct hs_diff_report *re
 	struct hs_text old = {0}, new = {0};
 	hs_suppressed_words(&old, report->old.profile, report->old.sites);
 	hs_suppressed_words(&new, report->new.profile, report->new.sites);
-	bool same = old.count && new.count && strcmp(old.bytes, new.bytes) == 0;
+	bool same = old.count && new.count &&strcmp(old.bytes, new.bytes) == 0;
 	if (old.count || new.count)
 		hs_text_add(text, "\n");
 	if (old.count)
-		hs_report_paragraph(text, &report->old, same ? "not leaked: " : "not leaked, old: ",
-				    old.bytes);
+		hs_report_paragraph(text, &report->old,
+				    same ? "not leaked: " : "not leaked, old: ", old.bytes);
 	if (new.count && !same)
 		hs_report_paragraph(text, &report->new, "not leaked, new: ", new.bytes);
 	hs_text_free(&old);
 	hs_text_free(&new);
+}
+
+uint32_t hs_diff_unknown(const struct hs_diff_report *report)
+{
+	return report->old.sites->replay.unknown | report->new.sites->replay.unknown;
 }
 
 enum hs_diff_work hs_diff_work(const struct hs_diff *diff)
@@ -177,6 +189,9 @@ static void add_work(struct hs_text *text, const struct hs_diff_report *report)
 	const struct hs_diff *work = report->work;
 	uint64_t old = work->common_old_calls, new = work->common_new_calls;
 	struct hs_text words = {0};
+	if (counts_samples(report) ||
+	    hs_diff_unknown(report) & (HS_TOLD_ALLOCATIONS | HS_TOLD_ALLOCATED_BYTES))
+		return;
 	if (old == 0 || new == 0) {
 		hs_text_add(&words, "the runs have no allocating function in common.");
 	} else if (hs_diff_work(work) == HS_WORK_SAME) {
@@ -217,7 +232,7 @@ struct cells {
 
 static struct cells make_cells(const struct hs_diff_item *item, const struct hs_diff_report *report)
 {
-	bool bytes = metrics[report->metric].bytes;
+	bool bytes = metric_of(report)->bytes;
 	uint64_t old = hs_metric_value(&item->old, report->metric);
 	uint64_t new = hs_metric_value(&item->new, report->metric);
 	return (struct cells){change(old, new, bytes), relative(old, new), amount(old, bytes),
@@ -284,7 +299,7 @@ static void add_table(struct hs_text *text, const struct hs_diff_report *report,
 		      enum hs_diff_kind kind, const char *title, bool up)
 {
 	const struct hs_diff *diff = report->diff;
-	const struct metric *metric = &metrics[report->metric];
+	const struct metric *metric = metric_of(report);
 	const char *noun = report->stacks ? "stack" : "function";
 	uint64_t sum = 0, shown_sum = 0;
 	uint32_t count = 0, shown = 0;

@@ -73,19 +73,19 @@ const char *hs_end_words(const struct hs_facts *facts)
 /* ---- the head -------------------------------------------------------------------------------------------
  */
 
-static void add_command(struct hs_text *text, const struct hs_report *report)
+void hs_report_command(struct hs_text *line, const struct hs_facts *facts)
 {
-	const struct hs_facts *facts = &report->profile->facts;
-	struct hs_text line = {0}, quoted = {0};
-	hs_text_add(&line, "");
+	struct hs_text quoted = {0};
+	size_t before = line->count;
+	hs_text_add(line, "");
 	if (facts->merged.recordings) {
-		hs_text_addf(&line, "%s merged: ", hs_counted(facts->merged.recordings, "recording").text);
+		hs_text_addf(line, "%s merged: ", hs_counted(facts->merged.recordings, "recording").text);
 		for (uint32_t i = 0; i < facts->merged.command_count; i++) {
 			const struct hs_merged_command *command = &facts->merged.commands[i];
-			hs_text_add(&line, i ? ", " : "");
-			hs_text_clean(&line, command->line);
+			hs_text_add(line, i ? ", " : "");
+			hs_text_clean(line, command->line);
 			if (facts->merged.command_count > 1 && command->recordings > 1)
-				hs_text_addf(&line, " (%s times)", hs_count(command->recordings).text);
+				hs_text_addf(line, " (%s times)", hs_count(command->recordings).text);
 		}
 	}
 	for (char **word = facts->command; word && *word; word++) {
@@ -93,11 +93,16 @@ static void add_command(struct hs_text *text, const struct hs_report *report)
 			hs_text_add(&quoted, " ");
 		hs_text_shell_word(&quoted, *word);
 	}
-	hs_text_clean(&line, quoted.count ? quoted.bytes : "");
+	hs_text_clean(line, quoted.count ? quoted.bytes : "");
 	hs_text_free(&quoted);
-	if (line.count == 0)
-		hs_text_clean(&line,
-			      facts->program && *facts->program ? facts->program : "(unknown program)");
+	if (line->count == before)
+		hs_text_clean(line, facts->program && *facts->program ? facts->program : "(unknown program)");
+}
+
+static void add_command(struct hs_text *text, const struct hs_report *report)
+{
+	struct hs_text line = {0};
+	hs_report_command(&line, &report->profile->facts);
 	hs_text_add(text, HS_BOLD);
 	hs_middle_short(text, line.bytes, report->columns, report->utf8);
 	hs_text_add(text, HS_PLAIN "\n");
@@ -237,8 +242,8 @@ static void add_headline(struct hs_text *text, const struct hs_report *report)
 
 	if (counts->suppressed_bytes || counts->suppressed_blocks) {
 		hs_suppressed_words(&words, report->profile, report->sites);
-		add_fact(text, report, "leaked",
-			 hs_size(counts->live_bytes - counts->suppressed_bytes).text, words.bytes);
+		add_fact(text, report, "leaked", hs_size(counts->live_bytes - counts->suppressed_bytes).text,
+			 words.bytes);
 		hs_text_free(&words);
 	}
 

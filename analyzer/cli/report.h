@@ -24,6 +24,9 @@ struct hs_report {
 	bool raw, utf8;
 };
 
+/* Adds what was run, cleaned: a command line, or those that were merged. */
+void hs_report_command(struct hs_text *line, const struct hs_facts *facts);
+
 void hs_report_text(struct hs_text *text, const struct hs_report *report);
 /* JSON: all sites, or the first `rows` if that is not 0. */
 void hs_report_json(struct hs_text *text, const struct hs_report *report);
