@@ -12,7 +12,7 @@ extern char __libc_single_threaded __attribute__((weak));
 static inline void event_enter(struct thread *thread)
 {
 	store_relaxed(&thread->writing, 1);
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST); /* a fork before it may have taken the chunk away */
 	store_relaxed(&thread->chunk->busy, 1);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
@@ -21,7 +21,7 @@ static inline void event_enter(struct thread *thread)
 static inline struct thread *event_begin(void)
 {
 	struct thread *thread = hs_thread;
-	if (unlikely(!thread || !thread->chunk || thread->writing))
+	if (unlikely(!thread || !load_relaxed(&hs_alive[0]) || thread->writing))
 		return hs_thread_enter_slowly();
 	event_enter(thread);
 	return thread;

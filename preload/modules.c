@@ -77,6 +77,17 @@ static void describe(uint32_t id, const struct dl_find_object *found)
 	store_release(&record->ready, 1);
 }
 
+/* Not a mere addition: in a fork child hs_modules_begin may have counted the one that was being registered.
+ */
+static void publish_count(uint32_t count)
+{
+	struct hs_region_header *header = load_relaxed(&hs_process.header);
+	uint32_t before = load_relaxed(&header->module_count);
+	while (before < count && !__atomic_compare_exchange_n(&header->module_count, &before, count, true,
+							      __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		;
+}
+
 uint32_t hs_module_of(const struct dl_find_object *found)
 {
 	uint64_t start = (uint64_t)found->dlfo_map_start;
@@ -88,10 +99,10 @@ uint32_t hs_module_of(const struct dl_find_object *found)
 	uint32_t id = __atomic_fetch_add(&known_count, 1, __ATOMIC_ACQ_REL);
 	if (id >= HS_MAX_MODULES)
 		return HS_MODULE_NONE;
-	__atomic_add_fetch(&hs_process.header->module_count, 1, __ATOMIC_RELEASE);
 	known[id].start = start;
 	known[id].end = (uint64_t)found->dlfo_map_end;
 	known[id].map = found->dlfo_link_map;
+	publish_count(id + 1);
 	describe(id, found);
 	store_release(&known[id].live, 1);
 	return id;
@@ -109,6 +120,7 @@ static bool still_there(const struct known_module *module)
 
 void hs_modules_check(void)
 {
+	hs_inside++;
 	uint32_t count = load_acquire(&known_count);
 	for (uint32_t i = 0; i < count && i < HS_MAX_MODULES; i++) {
 		uint32_t live = load_acquire(&known[i].live);
@@ -124,6 +136,7 @@ void hs_modules_check(void)
 		if (record)
 			store_release(&record->unload_stamp, hs_stamp_now());
 	}
+	hs_inside--;
 }
 
 void hs_modules_begin(void)

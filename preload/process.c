@@ -7,16 +7,19 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>
-#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <time.h>
 
-struct process hs_process;
+struct process hs_process = {.header = &hs_no_region};
+_Alignas(HS_PAGE_BYTES) uint32_t hs_alive[HS_PAGE_BYTES / sizeof(uint32_t)];
 
 static char socket_name[sizeof((struct sockaddr_un){0}.sun_path)];
 static char token[HS_TOKEN_BYTES + 1];
@@ -48,6 +51,18 @@ void hs_process_stop(enum hs_stop reason)
 	if (__atomic_compare_exchange_n(&hs_process.stopped, &none, reason, false, __ATOMIC_RELAXED,
 					__ATOMIC_RELAXED))
 		store_relaxed(&hs_process.header->stopped, reason);
+}
+
+uint64_t hs_signals_block(void)
+{
+	uint64_t all = ~0ull, mask = 0;
+	arch_syscall(SYS_rt_sigprocmask, SIG_BLOCK, (long)&all, (long)&mask, sizeof mask, 0, 0);
+	return mask;
+}
+
+void hs_signals_restore(uint64_t mask)
+{
+	arch_syscall(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, sizeof mask, 0, 0);
 }
 
 /* ---- settings ---------------------------------------------------------------------------------------- */
@@ -218,6 +233,9 @@ static bool connect_region(enum hs_origin origin)
 	return connected;
 }
 
+/* Events that found the process still beginning, for too long. */
+static _Atomic(uint64_t) early_lost;
+
 static void begin(enum hs_origin origin)
 {
 	if (!socket_name[0] || (origin == HS_ORIGIN_FORK && !hs_process.follow_forks) ||
@@ -233,6 +251,7 @@ static void begin(enum hs_origin origin)
 	hs_threads_begin();
 	hs_trie_begin();
 	hs_modules_begin();
+	header->lost_events = early_lost;
 	store_release(&header->ready, 1);
 }
 
@@ -242,45 +261,74 @@ static bool lives(uint32_t tid)
 	return arch_syscall(SYS_tgkill, pid, tid, 0, 0, 0, 0) != -3 /* ESRCH */;
 }
 
+void hs_process_forked(void)
+{
+	if (!hs_process.begun || load_relaxed(&hs_alive[0]))
+		return;
+	uint64_t mask = hs_signals_block();
+	if (hs_threads_forked())
+		hs_process.interrupted = true;
+	hs_region_forget(hs_process.interrupted);
+	hs_process.epoch++;
+	hs_process.generation++;
+	hs_process.stopped = HS_STOP_NONE;
+	early_lost = 0;
+	hs_signals_restore(mask);
+}
+
+/* The first process of this image, or a fork child after hs_process_forked. */
+static void begin_once(void)
+{
+	if (load_relaxed(&hs_alive[0]))
+		return;
+	if (hs_process.begun) {
+		void *parents_lifeline = hs_process.lifeline;
+		hs_process.lifeline = NULL;
+		if (hs_process.was_recorded)
+			begin(HS_ORIGIN_FORK);
+		if (parents_lifeline)
+			hs_pages_free(parents_lifeline, HS_PAGE_BYTES);
+		hs_process.interrupted = false;
+	} else {
+		read_settings();
+		/* Without it a fork child would not be known for one. */
+		if (arch_syscall(SYS_madvise, (long)hs_alive, sizeof hs_alive, MADV_WIPEONFORK, 0, 0, 0) == 0)
+			begin(HS_ORIGIN_START);
+		hs_process.was_recorded = hs_recording();
+		hs_process.begun = true;
+	}
+	store_release(&hs_alive[0], 1);
+}
+
 void hs_process_begin(void)
 {
-	/* Whoever comes second waits: his event shall count. But not for himself (pthread_key_create may
-	 * allocate), and not for a thread that a fork has left behind with the flag in its hand. */
+	/* Whoever comes second waits: his event shall count. But not for himself (what we call may allocate),
+	 * and not for a thread that a fork has left behind with the flag in its hand. */
 	static uint32_t owner;
 	uint32_t other = 0, me = (uint32_t)arch_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
+	uint64_t mask = hs_signals_block(); /* a handler's events shall count, too */
 	for (int turns = 1;
 	     !__atomic_compare_exchange_n(&owner, &other, me, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 	     turns++) {
-		if (other == me || turns == 10000)
+		if (other == me || turns == 10000) {
+			early_lost += other != me;
+			hs_signals_restore(mask);
 			return;
+		}
 		if (turns % 100 != 0 || lives(other))
 			other = 0;
 		arch_syscall(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
 	}
-	if (!hs_process.alive) {
-		read_settings();
-		uint32_t *alive = hs_pages(HS_PAGE_BYTES, true);
-		if (alive) {
-			begin(HS_ORIGIN_START);
-			*alive = 1;
-			store_release(&hs_process.alive, alive);
-		}
-	} else if (!*hs_process.alive) {
-		bool recorded = hs_process.header != NULL;
-		hs_region_forget();
-		hs_process.stopped = HS_STOP_NONE;
-		hs_process.generation++;
-		if (recorded)
-			begin(HS_ORIGIN_FORK);
-		*hs_process.alive = 1;
-	}
+	begin_once();
 	store_release(&owner, 0);
+	hs_signals_restore(mask);
 }
 
 /* Programs that allocate nothing before main still want their library list and their start. */
 __attribute__((constructor)) static void load(void)
 {
 	hs_real_begin();
-	if (!hs_process.alive)
+	if (!load_relaxed(&hs_alive[0]))
 		hs_process_begin();
+	pthread_atfork(NULL, NULL, hs_process_forked);
 }

@@ -1,5 +1,8 @@
 /* The shared region, seen from the target: maps its areas as they grow, hands chunks to threads, waits for
- * the collector when too many are full. */
+ * the collector when too many are full.
+ *
+ * Whatever a fork may interrupt loads hs_process.header first, then asks for the epoch, and asks again for it
+ * after it has found a place in an area: what it writes then goes to where the parent's region was. */
 #include "shim.h"
 
 #include <linux/futex.h>
@@ -8,19 +11,15 @@
 #include <sys/resource.h>
 #include <time.h>
 
-void *hs_pages(size_t bytes, bool wipe)
+struct hs_region_header hs_no_region;
+
+void *hs_pages(size_t bytes)
 {
 	if (hs_process.jailed)
 		return NULL;
 	long pages = arch_syscall(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
 				  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (pages < 0 && pages > -4096)
-		return NULL;
-	if (wipe && arch_syscall(SYS_madvise, pages, (long)bytes, MADV_WIPEONFORK, 0, 0, 0) != 0) {
-		hs_pages_free((void *)pages, bytes);
-		return NULL;
-	}
-	return (void *)pages;
+	return pages < 0 && pages > -4096 ? NULL : (void *)pages;
 }
 
 void hs_pages_free(void *pages, size_t bytes)
@@ -48,6 +47,7 @@ static int extent_of(const struct area *area, uint64_t offset)
 static char *map_extent(struct area *area, int extent)
 {
 	uint64_t bytes = extent_bytes(area, extent);
+	uint32_t epoch = load_relaxed(&hs_process.epoch);
 	if (extent_start(area, extent) + bytes > area->most ||
 	    area->offset + extent_start(area, extent) + bytes > hs_process.header->file_bytes)
 		return NULL;
@@ -62,6 +62,11 @@ static char *map_extent(struct area *area, int extent)
 	if (!atomic_compare_exchange_strong(&area->extents[extent], &expected, mapped)) {
 		hs_pages_free((void *)place, bytes + HS_PAGE_BYTES);
 		return expected;
+	}
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (epoch != load_relaxed(&hs_process.epoch)) {
+		area->extents[extent] = NULL; /* a fork has come between, and nothing is there any more */
+		return NULL;
 	}
 	hs_pages_free((void *)place, HS_PAGE_BYTES);
 	return mapped;
@@ -78,10 +83,22 @@ void *hs_area_at(struct area *area, uint64_t offset)
 	return mapped ? mapped + (offset - extent_start(area, extent)) : NULL;
 }
 
+/* Not for fork children: they cannot touch it. */
 static void *map_file(int fd, uint64_t offset, uint64_t bytes)
 {
 	long place =
 		arch_syscall(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (long)offset);
+	if (place < 0 && place > -4096)
+		return NULL;
+	if (arch_syscall(SYS_madvise, place, (long)bytes, MADV_DONTFORK, 0, 0, 0) == 0)
+		return (void *)place;
+	hs_pages_free((void *)place, bytes);
+	return NULL;
+}
+
+static void *map_lifeline(int fd)
+{
+	long place = arch_syscall(SYS_mmap, 0, HS_PAGE_BYTES, PROT_NONE, MAP_SHARED, fd, 0);
 	return place < 0 && place > -4096 ? NULL : (void *)place;
 }
 
@@ -94,25 +111,42 @@ static bool begin_area(struct area *area, int fd, uint64_t offset, uint64_t firs
 	return area->extents[0] != NULL;
 }
 
-static void end_area(struct area *area)
+static void end_area(struct area *area, void (*end)(void *place, uint64_t bytes))
 {
 	for (int i = 0; i < HS_MAX_EXTENTS; i++) {
-		if (area->extents[i])
-			hs_pages_free(area->extents[i], extent_bytes(area, i));
+		char *place = area->extents[i];
 		area->extents[i] = NULL;
+		if (place)
+			end(place, extent_bytes(area, i));
 	}
 }
 
-void hs_region_forget(void)
+static void end_region(void (*end)(void *place, uint64_t bytes))
 {
-	if (!hs_process.header)
-		return;
-	end_area(&hs_process.modules);
-	end_area(&hs_process.nodes);
-	end_area(&hs_process.chunks);
 	struct hs_region_header *header = hs_process.header;
-	hs_process.header = NULL;
-	hs_pages_free(header, HS_HEADER_BYTES);
+	if (header == &hs_no_region)
+		return;
+	hs_process.header = &hs_no_region;
+	end_area(&hs_process.modules, end);
+	end_area(&hs_process.nodes, end);
+	end_area(&hs_process.chunks, end);
+	end(header, HS_HEADER_BYTES);
+}
+
+static void fill_hole(void *place, uint64_t bytes)
+{
+	arch_syscall(SYS_mmap, (long)place, (long)bytes, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_NORESERVE, -1, 0);
+}
+
+static void leave_hole(void *place, uint64_t bytes)
+{
+	(void)place, (void)bytes;
+}
+
+void hs_region_forget(bool interrupted)
+{
+	end_region(interrupted ? fill_hole : leave_hole);
 }
 
 /* Where address space is short it is the program's. */
@@ -150,6 +184,7 @@ bool hs_region_map(int fd)
 		 begin_area(&hs_process.modules, fd, HS_MODULES_OFFSET, HS_MODULES_FIRST, HS_MODULES_MOST) &&
 		 begin_area(&hs_process.nodes, fd, HS_NODES_OFFSET, HS_NODES_FIRST, HS_NODES_MOST) &&
 		 begin_area(&hs_process.chunks, fd, HS_CHUNKS_OFFSET, HS_CHUNKS_FIRST, HS_CHUNKS_MOST)) {
+		hs_process.lifeline = map_lifeline(fd);
 		/* Root needs no prctl for a sandbox, and may lock as much memory as he likes. */
 		if (arch_syscall(SYS_geteuid, 0, 0, 0, 0, 0, 0) == 0 ||
 		    arch_syscall(SYS_prctl, PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0, 0) == 1)
@@ -157,16 +192,15 @@ bool hs_region_map(int fd)
 		return true;
 	}
 	store_relaxed(&header->stopped, HS_STOP_NO_MEMORY);
-	hs_region_forget();
+	end_region(hs_pages_free);
 	return false;
 }
 
 /* ---- chunks ------------------------------------------------------------------------------------------ */
 
 /* A free chunk's index, now ours; or the number of full ones, with *found false. */
-static uint32_t take_free(bool *found)
+static uint32_t take_free(struct hs_region_header *header, bool *found)
 {
-	struct hs_region_header *header = hs_process.header;
 	uint32_t count = load_acquire(&header->chunk_count), full = 0;
 	for (uint32_t i = 0; i < count && i < HS_MAX_CHUNKS; i++) {
 		uint8_t state = load_relaxed(&header->chunk_state[i]);
@@ -183,9 +217,8 @@ static uint32_t take_free(bool *found)
 }
 
 /* Doubles the mapped chunks. */
-static bool more_chunks(void)
+static bool more_chunks(struct hs_region_header *header)
 {
-	struct hs_region_header *header = hs_process.header;
 	uint32_t count = load_acquire(&header->chunk_count);
 	uint32_t more = count ? count * 2 : (uint32_t)(HS_CHUNKS_FIRST / HS_CHUNK_BYTES);
 	if (more > HS_MAX_CHUNKS || !hs_area_at(&hs_process.chunks, (uint64_t)(more - 1) * HS_CHUNK_BYTES))
@@ -212,14 +245,21 @@ static uint64_t now_ms(void)
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* One wait of at most 50 ms, shorter if signals come, unless chunks were drained since patience->drained.
- * false: the collector has not moved for long and is taken for dead. */
-static bool wait_for_collector(struct patience *patience)
+static bool collector_is_gone(const struct hs_region_header *header)
 {
-	struct hs_region_header *header = hs_process.header;
+	return load_relaxed(&header->collector) & FUTEX_OWNER_DIED;
+}
+
+/* One wait of at most 50 ms, shorter if signals come, unless chunks were drained since patience->drained.
+ * false: the collector is dead, or has not moved for long and is taken for dead. */
+static bool wait_for_collector(struct hs_region_header *header, struct patience *patience)
+{
+	enum { PATIENCE_MS = 5000 };
 	struct timespec time_out = {.tv_nsec = 50 * 1000 * 1000};
 	__atomic_add_fetch(&header->waiters, 1, __ATOMIC_SEQ_CST);
-	arch_syscall(SYS_futex, (long)&header->drained, FUTEX_WAIT, patience->drained, (long)&time_out, 0, 0);
+	if (!collector_is_gone(header))
+		arch_syscall(SYS_futex, (long)&header->drained, FUTEX_WAIT, patience->drained,
+			     (long)&time_out, 0, 0);
 	__atomic_sub_fetch(&header->waiters, 1, __ATOMIC_SEQ_CST);
 	uint32_t beat = load_relaxed(&header->heartbeat);
 	uint64_t now = now_ms();
@@ -227,58 +267,77 @@ static bool wait_for_collector(struct patience *patience)
 	    load_acquire(&header->drained) != patience->drained)
 		patience->since_ms = now;
 	patience->beat = beat;
-	uint64_t silent_ms = now - patience->since_ms;
-	/* ESRCH alone proves nothing: the target may live in another pid namespace. */
-	bool gone = silent_ms > 500 && arch_syscall(SYS_kill, header->collector_pid, 0, 0, 0, 0, 0) == -3;
-	return !gone && silent_ms < 5000;
+	return !collector_is_gone(header) && now - patience->since_ms < PATIENCE_MS;
 }
 
-/* The event has no place. The next one of this thread takes the slow path, and ends there. */
-static bool lose_event(void)
+/* The event has no place. The next one of this thread takes the slow path, and ends there. Nothing leads to
+ * the state any more, though this event has not ended: hs_threads_forked shall know. */
+static bool lose_event(struct hs_region_header *header)
 {
-	__atomic_add_fetch(&hs_process.header->lost_events, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&header->lost_events, 1, __ATOMIC_RELAXED);
+	hs_inside++;
 	hs_thread = NULL;
 	return false;
 }
 
 /* What is mapped ahead suffices, unless there are more threads than half of it. */
-static bool may_grow(uint32_t full)
+static bool may_grow(const struct hs_region_header *header, uint32_t full)
 {
-	uint32_t most = hs_process.header->backlog_chunks;
-	return full < most && (load_relaxed(&hs_process.header->chunk_count) < most || full < most / 2);
+	uint32_t most = header->backlog_chunks;
+	return full < most && (load_relaxed(&header->chunk_count) < most || full < most / 2);
+}
+
+/* A free chunk's index, after a wait if need be; HS_MAX_CHUNKS: there is none. */
+static uint32_t wait_for_chunk(struct hs_region_header *header, const struct thread *thread)
+{
+	struct patience patience = {0};
+	for (bool waited = false;; waited = true) {
+		bool found;
+		patience.drained = load_acquire(&header->drained);
+		uint32_t index = take_free(header, &found);
+		if (found)
+			return index;
+		while (may_grow(header, index) && more_chunks(header))
+			if (index = take_free(header, &found), found)
+				return index;
+		if (hs_process.jailed)
+			return HS_MAX_CHUNKS;
+		if (!waited)
+			__atomic_add_fetch(&header->waits, 1, __ATOMIC_RELAXED);
+		bool alive = wait_for_collector(header, &patience);
+		if (!hs_thread_is_current(thread))
+			return HS_MAX_CHUNKS;
+		if (!alive)
+			hs_process_stop(HS_STOP_COLLECTOR_GONE);
+		if (!hs_recording())
+			return HS_MAX_CHUNKS;
+	}
 }
 
 bool hs_chunk_next(struct thread *thread)
 {
-	struct hs_region_header *header = hs_process.header;
+	struct hs_region_header *header = load_relaxed(&hs_process.header);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (!hs_thread_is_current(thread))
+		return false;
+	/* What a dead collector does not read need not be written. */
+	if (hs_recording() && collector_is_gone(header))
+		hs_process_stop(HS_STOP_COLLECTOR_GONE);
 	if (!hs_recording())
-		return lose_event();
-	uint32_t index;
-	struct patience patience = {0};
-	bool waited = false;
-	for (;;) {
-		bool found;
-		patience.drained = load_acquire(&header->drained);
-		index = take_free(&found);
-		if (found)
-			break;
-		if (may_grow(index) && more_chunks())
-			continue;
-		if (hs_process.jailed) {
-			__atomic_add_fetch(&header->lost_events, 1, __ATOMIC_RELAXED);
-			return false;
-		}
-		if (!waited)
-			__atomic_add_fetch(&header->waits, 1, __ATOMIC_RELAXED);
-		waited = true;
-		if (!wait_for_collector(&patience))
-			hs_process_stop(HS_STOP_COLLECTOR_GONE);
-		if (!hs_recording())
-			return lose_event();
+		return lose_event(header);
+	uint32_t index = wait_for_chunk(header, thread);
+	struct hs_chunk_header *chunk = NULL;
+	if (index < HS_MAX_CHUNKS)
+		chunk = hs_area_at(&hs_process.chunks, (uint64_t)index * HS_CHUNK_BYTES);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (!hs_thread_is_current(thread))
+		return false;
+	if (!chunk && hs_process.jailed) { /* room may come */
+		__atomic_add_fetch(&header->lost_events, 1, __ATOMIC_RELAXED);
+		return false;
 	}
-	struct hs_chunk_header *chunk = hs_area_at(&hs_process.chunks, (uint64_t)index * HS_CHUNK_BYTES);
 	if (!chunk)
-		return lose_event();
+		return lose_event(header);
 	chunk->stream = thread->stream;
 	chunk->sequence = thread->sequence++;
 	chunk->thread = thread->serial;

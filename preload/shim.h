@@ -9,6 +9,7 @@
  *   real.c       the next allocator behind us, and the arena for calls that come before it is known
  *   event.h      one event into the thread's chunk
  *   thread.c     per-thread state: claimed at the first event, given back at thread exit
+ *   libc.c       other functions of libc that concern us: forks, dlopen
  *   region.c     areas of the shared region, chunks, waiting for the collector
  *   process.c    start, fork, the hand-shake
  *   modules.c    loaded modules and their unloading
@@ -21,7 +22,7 @@
 #include "heapscope/region.h"
 
 #if defined(__x86_64__)
-#include "arch/x86_64.h"
+#include "arch/x86_64.h" /* and x86_64.S */
 #else
 #error "heapscope records on x86-64 only so far"
 #endif
@@ -57,9 +58,12 @@ static inline bool in_range(struct range range, uint64_t address)
 	return address - range.start < range.bytes;
 }
 
+/* Stands for a region where there is none: counts that nobody reads. */
+extern struct hs_region_header hs_no_region;
+
 /* One a process image. */
 struct process {
-	struct hs_region_header *header; /* NULL: never was connected */
+	struct hs_region_header *header; /* hs_no_region: not connected */
 	uint32_t stopped;                /* enum hs_stop: threads find out at their next chunk */
 	struct area modules, nodes, chunks;
 	uint32_t generation; /* grows when a module goes: remembered stacks are void then */
@@ -70,26 +74,44 @@ struct process {
 	enum unwinder unwinder;
 	uint64_t stack_end;        /* of the initial thread */
 	struct range loader, libc; /* ld.so and libc.so as they are mapped */
-	/* Zero in a fork child (MADV_WIPEONFORK), as all thread states are. */
-	uint32_t *alive;
+	bool begun;                /* hs_process_begin has run, here or in an ancestor, */
+	bool was_recorded;         /* and has got a region */
+	uint32_t epoch;            /* grows with each fork that this image is the child of */
+	/* The fork came from a signal handler that had interrupted us: what is below it on the stack may
+	 * still use what the parent had. */
+	bool interrupted;
+	/* A page of the region that fork children do have, until they begin: it shows the collector that one
+	 * lives and may still allocate. */
+	void *lifeline;
 };
 extern struct process hs_process;
+
+/* hs_alive[0] is 1 once this process has begun, and 0 again in a fork child: the page is wiped there. */
+extern uint32_t hs_alive[HS_PAGE_BYTES / sizeof(uint32_t)];
 
 /* Connects and maps the region if that has not happened in this process. Idempotent; may be called from
  * anywhere, any number of times. */
 void hs_process_begin(void);
+/* In a fork child: cuts it off from its parent's region. As soon as possible, and again at the first event.
+ * The kernel has not mapped the region there (MADV_DONTFORK); so that a hook which the fork has interrupted,
+ * in a signal handler, may go on in the child, private memory takes the region's place. */
+void hs_process_forked(void);
 void hs_process_stop(enum hs_stop reason);
 uint64_t hs_stamp_now(void);
 void hs_clock_freeze(bool freeze); /* the TSC cannot be read any more (or can again) */
 static inline bool hs_recording(void)
 {
-	return load_relaxed(&hs_process.header) != NULL && !load_relaxed(&hs_process.stopped);
+	return load_relaxed(&hs_process.header) != &hs_no_region && !load_relaxed(&hs_process.stopped);
 }
+
+/* No handler runs in this thread until it is undone: for the rare times when one would meet us half-way. */
+uint64_t hs_signals_block(void);
+void hs_signals_restore(uint64_t mask);
 
 /* ---- memory ------------------------------------------------------------------------------------------ */
 
-/* Anonymous zero pages, wiped in a fork child if `wipe`; NULL if there are none. */
-void *hs_pages(size_t bytes, bool wipe);
+/* Anonymous zero pages; NULL if there are none. */
+void *hs_pages(size_t bytes);
 void hs_pages_free(void *pages, size_t bytes);
 
 /* ---- region ------------------------------------------------------------------------------------------ */
@@ -100,10 +122,12 @@ void *hs_area_at(struct area *area, uint64_t offset);
 bool hs_region_map(int fd);
 /* Maps what a busy program will need, while it may: in a sandbox mremap may be the end of the process. */
 void hs_region_map_ahead(void);
-void hs_region_forget(void); /* in a fork child: unmaps the parent's region */
+/* In a fork child: see hs_process_forked. */
+void hs_region_forget(bool interrupted);
 
 struct thread;
-/* Gives the thread an empty chunk, handing over the one that it has. false: the event is lost. */
+/* Gives the thread an empty chunk, handing over the one that it has. false: the event is lost, or is the
+ * parent's: a fork has interrupted it. */
 bool hs_chunk_next(struct thread *thread);
 
 /* ---- threads ----------------------------------------------------------------------------------------- */
@@ -122,9 +146,9 @@ enum { STEP_AGAIN = 1 << 16 };
 
 /* The writer of one stream. Owned by one thread (or one signal handler) at a time. */
 struct thread {
-	struct hs_chunk_header *chunk; /* NULL in a fork child: begin anew */
-	uint64_t *at;                  /* next word to write */
-	uint64_t *end;                 /* a record may begin before this */
+	struct hs_chunk_header *chunk;
+	uint64_t *at;  /* next word to write */
+	uint64_t *end; /* a record may begin before this */
 	uint64_t last_stamp;
 	/* The remembered stack: frames[0] outermost .. known[-1] innermost; frames[-1] is a sentinel with the
 	 * largest sp. From known to limit there is room for the walk under way. */
@@ -134,17 +158,28 @@ struct thread {
 	uint32_t chunk_index;
 	uint32_t stream, sequence;
 	uint32_t serial, tid;
-	bool internal; /* our own code allocates (dlopen of libunwind): pass through */
+	uint32_t epoch; /* the process's when it was claimed: a fork child's own threads have states of their
+			   own */
+	bool internal;  /* our own code allocates (dlopen of libunwind): pass through */
 	struct thread *next_free;
 	struct thread *nested; /* for signal handlers that interrupt an event of this one */
 } __attribute__((aligned(64)));
 
 extern __thread struct thread *hs_thread __attribute__((tls_model("initial-exec")));
+/* How many functions of ours are under way in this thread, outside of an event, that use the region. */
+extern __thread uint32_t hs_inside __attribute__((tls_model("initial-exec")));
 
 /* The slow half of hs_event_begin: claims a state, or a second one in a signal handler that interrupted an
  * event. NULL: this event is not recorded. */
 struct thread *hs_thread_enter_slowly(void);
 void hs_threads_begin(void); /* once a process, also in a fork child */
+/* In a fork child: this thread's states are given up, and may still be used by a hook that the fork has
+ * interrupted. true: perhaps there is one. */
+bool hs_threads_forked(void);
+static inline bool hs_thread_is_current(const struct thread *thread)
+{
+	return load_relaxed(&thread->epoch) == load_relaxed(&hs_process.epoch);
+}
 
 /* ---- modules, trie ----------------------------------------------------------------------------------- */
 

@@ -5,10 +5,22 @@
 
 #include <pthread.h>
 
-enum { FRAMES_AT_FIRST = 1024, STATES_A_PAGE = HS_PAGE_BYTES / sizeof(struct thread) };
+enum {
+	FRAMES_AT_FIRST = 1024,
+	STATES_A_PAGE = HS_PAGE_BYTES / sizeof(struct thread),
+	/* glibc keeps the values of so many keys in the thread itself: pthread_setspecific does not allocate
+	 */
+	KEYS_WITHOUT_MEMORY = 32,
+};
 
 __thread struct thread *hs_thread;
-static __thread uint32_t thread_serial;
+__thread uint32_t hs_inside;
+static __thread struct {
+	uint32_t number, epoch;
+} own_serial;
+
+/* What a fork child's thread leaves behind points here, if not into the place of the parent's region. */
+static struct hs_chunk_header no_chunk;
 
 /* The head of a list: address << 17 | number of changes. Addresses are multiples of 64 below 2^47, and a pop
  * that slept through 2^23 changes has bad luck indeed. States are never unmapped, so that one that another
@@ -48,7 +60,7 @@ static struct thread *pop_free(void)
 
 static struct thread *new_states(void)
 {
-	struct thread *states = hs_pages(HS_PAGE_BYTES, true);
+	struct thread *states = hs_pages(HS_PAGE_BYTES);
 	if (!states)
 		return NULL;
 	for (size_t i = 1; i + 1 < STATES_A_PAGE; i++)
@@ -57,12 +69,27 @@ static struct thread *new_states(void)
 	return states;
 }
 
+/* The same for all streams of the thread. A number that a handler's replaces is missing, which is no harm. */
+static uint32_t serial_of_thread(struct hs_region_header *header, uint32_t epoch)
+{
+	if (!own_serial.number || own_serial.epoch != epoch) {
+		uint32_t number = __atomic_add_fetch(&header->thread_count, 1, __ATOMIC_RELAXED);
+		own_serial.number = number;
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+		own_serial.epoch = epoch;
+	}
+	return own_serial.number;
+}
+
 static struct thread *claim(void)
 {
+	/* In this order: a fork that interrupts us makes the state one of the parent's. */
+	uint32_t epoch = load_relaxed(&hs_process.epoch);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	struct hs_region_header *header = load_relaxed(&hs_process.header);
 	struct thread *thread = pop_free();
 	if (!thread)
 		thread = new_states();
-	struct hs_region_header *header = hs_process.header;
 	if (thread && !thread->frames) {
 		thread->frames = hs_frames_new(FRAMES_AT_FIRST);
 		thread->limit = thread->frames ? thread->frames + FRAMES_AT_FIRST : NULL;
@@ -73,13 +100,12 @@ static struct thread *claim(void)
 			push_free(thread, thread);
 		return NULL;
 	}
-	if (!thread_serial)
-		thread_serial = __atomic_add_fetch(&header->thread_count, 1, __ATOMIC_RELAXED);
+	thread->epoch = epoch;
 	thread->nested = NULL;
 	thread->writing = 0;
 	thread->known = thread->frames;
 	thread->internal = false;
-	thread->serial = thread_serial;
+	thread->serial = serial_of_thread(header, epoch);
 	thread->tid = (uint32_t)arch_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
 	thread->stream = __atomic_add_fetch(&header->stream_count, 1, __ATOMIC_RELAXED);
 	thread->sequence = 0;
@@ -94,14 +120,15 @@ static struct thread *claim(void)
 
 static void give_back(struct thread *thread)
 {
+	struct hs_region_header *header = load_relaxed(&hs_process.header);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (!hs_thread_is_current(thread))
+		return;
 	if (thread->nested)
 		give_back(thread->nested);
 	thread->nested = NULL;
-	if (thread->chunk) {
-		store_relaxed(&thread->chunk->last, 1);
-		store_release(&hs_process.header->chunk_state[thread->chunk_index], HS_CHUNK_FULL);
-	}
-	thread->chunk = NULL;
+	store_relaxed(&thread->chunk->last, 1);
+	store_release(&header->chunk_state[thread->chunk_index], HS_CHUNK_FULL);
 	push_free(thread, thread);
 }
 
@@ -110,42 +137,68 @@ static void give_back(struct thread *thread)
 static void thread_ends(void *value)
 {
 	struct thread *thread = value;
-	if (thread != hs_thread || !thread->chunk || thread->writing)
-		return;
-	hs_thread = NULL;
-	give_back(thread);
+	hs_inside++;
+	if (thread == hs_thread && !thread->writing) {
+		hs_thread = NULL;
+		give_back(thread);
+	}
+	hs_inside--;
 }
 
-struct thread *hs_thread_enter_slowly(void)
+/* Has thread_ends called. Where that takes memory, the memory is ours, and a handler's would not be seen
+ * apart from it. */
+static void arm_exit_key(struct thread *thread)
 {
-	/* alive is zero before the first event of the process and in a fork child. */
-	if (unlikely(!hs_process.alive || !*hs_process.alive)) {
-		thread_serial = 0;
+	if (!exit_key_made)
+		return;
+	if (exit_key < KEYS_WITHOUT_MEMORY) {
+		pthread_setspecific(exit_key, thread);
+		return;
+	}
+	uint64_t mask = hs_signals_block();
+	thread->internal = true;
+	store_relaxed(&thread->writing, 1);
+	pthread_setspecific(exit_key, thread);
+	store_relaxed(&thread->writing, 0);
+	thread->internal = false;
+	hs_signals_restore(mask);
+}
+
+/* The thread's state, new if it has none; NULL: there is none to be had, or the event is the parent's. */
+static struct thread *own_state(void)
+{
+	if (hs_thread)
+		return hs_thread;
+	struct thread *thread = claim();
+	if (!thread)
+		return NULL;
+	if (hs_thread) {
+		/* a signal handler was faster */
+		give_back(thread);
+		return hs_thread;
+	}
+	hs_thread = thread;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (!hs_thread_is_current(thread)) {
 		hs_thread = NULL;
+		return NULL;
+	}
+	arm_exit_key(thread);
+	return thread;
+}
+
+static struct thread *enter_slowly(void)
+{
+	/* Before the first event of the process, and in a fork child. */
+	if (unlikely(!load_relaxed(&hs_alive[0]))) {
+		hs_process_forked();
 		hs_process_begin();
 	}
 	if (!hs_recording())
 		return NULL;
-	struct thread *thread = hs_thread;
-	if (!thread) {
-		thread = claim();
-		if (!thread)
-			return NULL;
-		if (hs_thread) {
-			/* a signal handler was faster */
-			give_back(thread);
-			thread = hs_thread;
-		} else {
-			hs_thread = thread;
-			if (exit_key_made) {
-				thread->internal = true;
-				store_relaxed(&thread->writing, 1);
-				pthread_setspecific(exit_key, thread);
-				store_relaxed(&thread->writing, 0);
-				thread->internal = false;
-			}
-		}
-	}
+	struct thread *thread = own_state();
+	if (!thread)
+		return NULL;
 	/* A handler that interrupted an event (or the handler of such a one) writes a stream of its own. */
 	while (thread->writing) {
 		if (thread->internal)
@@ -160,9 +213,29 @@ struct thread *hs_thread_enter_slowly(void)
 	return thread;
 }
 
+struct thread *hs_thread_enter_slowly(void)
+{
+	hs_inside++;
+	struct thread *thread = enter_slowly();
+	hs_inside--;
+	return thread;
+}
+
+bool hs_threads_forked(void)
+{
+	bool interrupted = hs_inside > 0;
+	for (struct thread *thread = hs_thread; thread; thread = thread->nested) {
+		interrupted |= thread->writing != 0;
+		thread->chunk = &no_chunk;
+		thread->end = NULL; /* no record has room: hs_chunk_next tells */
+	}
+	hs_thread = NULL;
+	return interrupted;
+}
+
+/* What the parent's other threads had is lost to a fork child; what nobody had can be used. */
 void hs_threads_begin(void)
 {
-	free_states = 0; /* a fork child's copies are wiped and belong to nobody */
 	if (!exit_key_made)
 		exit_key_made = pthread_key_create(&exit_key, thread_ends) == 0;
 }

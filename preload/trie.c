@@ -16,7 +16,7 @@ static uint64_t table_bytes(uint64_t entries)
 
 static struct trie_table *new_table(uint64_t entries)
 {
-	struct trie_table *table = hs_pages(table_bytes(entries), false);
+	struct trie_table *table = hs_pages(table_bytes(entries));
 	if (table)
 		table->mask = entries - 1;
 	return table;
@@ -27,7 +27,7 @@ void hs_trie_begin(void)
 	struct trie_table *old = hs_trie;
 	hs_trie = new_table(ENTRIES_AT_FIRST);
 	/* in a fork child nobody else can be reading it */
-	if (old)
+	if (old && !hs_process.interrupted)
 		hs_pages_free(old, table_bytes(old->mask + 1));
 }
 
@@ -55,11 +55,13 @@ static void grow(struct trie_table *old)
 
 static uint32_t new_node(uint32_t parent, uint64_t place)
 {
-	struct hs_region_header *header = hs_process.header;
+	uint32_t epoch = load_relaxed(&hs_process.epoch);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	struct hs_region_header *header = load_relaxed(&hs_process.header);
 	uint32_t node = __atomic_fetch_add(&header->node_count, 1, __ATOMIC_RELAXED);
 	struct hs_node_record *record =
 		node < HS_MAX_NODES ? hs_area_at(&hs_process.nodes, (uint64_t)node * HS_NODE_BYTES) : NULL;
-	if (!record)
+	if (!record || epoch != load_relaxed(&hs_process.epoch))
 		return 0;
 	record->parent = parent;
 	store_release(&record->place, place);
@@ -69,12 +71,15 @@ static uint32_t new_node(uint32_t parent, uint64_t place)
 /* No room for a node: the stack is cut to what is known, and counted. */
 static uint32_t give_up(uint32_t parent)
 {
-	__atomic_add_fetch(&hs_process.header->broken_stacks, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&load_relaxed(&hs_process.header)->broken_stacks, 1, __ATOMIC_RELAXED);
 	return parent;
 }
 
 static uint32_t insert(struct trie_table *table, uint64_t slot, uint32_t parent, uint64_t place)
 {
+	/* The parent is one of another process: see hs_process_forked. */
+	if (parent >= load_relaxed(&hs_process.header->node_count))
+		return parent;
 	uint32_t node = new_node(parent, place);
 	if (!node)
 		return give_up(parent);

@@ -37,6 +37,7 @@ struct hs_image *hs_image_new(const struct hs_image_context *context, pid_t pid,
 		hs_image_free(image);
 		return NULL;
 	}
+	hs_view_attend(&image->view);
 	image->pid = pid;
 	image->parent_pid = (pid_t)hello->parent_pid;
 	image->origin = hello->origin == HS_ORIGIN_FORK ? HS_ORIGIN_FORK : HS_ORIGIN_START;

@@ -1,10 +1,14 @@
 /* Maps a region's areas, extent by extent, as the target comes to use them. */
 #include "record/view.h"
 
+#include "record/lifesign.h"
+
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static void *map_file(int fd, uint64_t offset, uint64_t bytes, int protection)
@@ -48,6 +52,37 @@ static void unmap_area(struct hs_view_area *area)
 			munmap(area->extents[i], extent_bytes(area, i));
 }
 
+/* The header, with a page of ours in front of it. */
+static bool map_header(struct hs_view *view)
+{
+	char *place = mmap(NULL, HS_PAGE_BYTES + HS_HEADER_BYTES, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (place == MAP_FAILED)
+		return false;
+	void *header = mmap(place + HS_PAGE_BYTES, HS_HEADER_BYTES, PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_FIXED, view->fd, (off_t)HS_HEADER_OFFSET);
+	if (header == MAP_FAILED) {
+		int reason = errno;
+		munmap(place, HS_PAGE_BYTES + HS_HEADER_BYTES);
+		errno = reason;
+		return false;
+	}
+	view->lifesign = (struct hs_lifesign *)place;
+	view->header = header;
+	return true;
+}
+
+void hs_view_attend(struct hs_view *view)
+{
+	hs_lifesign_begin(view->lifesign, &view->header->collector);
+}
+
+void hs_view_leave(struct hs_view *view)
+{
+	hs_lifesign_end(view->lifesign, &view->header->collector);
+	syscall(SYS_futex, &view->header->drained, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
 int hs_view_create(struct hs_view *view, uint32_t backlog_chunks, struct hs_error *error)
 {
 	memset(view, 0, sizeof *view);
@@ -64,8 +99,7 @@ int hs_view_create(struct hs_view *view, uint32_t backlog_chunks, struct hs_erro
 		failed = "size";
 	else if (fcntl(view->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0)
 		failed = "seal";
-	else if (!(view->header =
-			   map_file(view->fd, HS_HEADER_OFFSET, HS_HEADER_BYTES, PROT_READ | PROT_WRITE)))
+	else if (!map_header(view))
 		failed = "map";
 	if (failed) {
 		int reason = errno;
@@ -77,7 +111,6 @@ int hs_view_create(struct hs_view *view, uint32_t backlog_chunks, struct hs_erro
 	}
 	view->header->magic = HS_REGION_MAGIC;
 	view->header->version = HS_REGION_VERSION;
-	view->header->collector_pid = (uint32_t)getpid();
 	view->header->file_bytes = HS_REGION_FILE_BYTES;
 	view->header->backlog_chunks = backlog_chunks;
 	return 0;
@@ -88,8 +121,10 @@ void hs_view_close(struct hs_view *view)
 	unmap_area(&view->modules);
 	unmap_area(&view->nodes);
 	unmap_area(&view->chunks);
-	if (view->header)
-		munmap(view->header, HS_HEADER_BYTES);
+	if (view->lifesign) {
+		hs_view_leave(view);
+		munmap(view->lifesign, HS_PAGE_BYTES + HS_HEADER_BYTES);
+	}
 	if (view->fd >= 0)
 		close(view->fd);
 	memset(view, 0, sizeof *view);

@@ -15,8 +15,9 @@ struct hs_view_area {
 };
 
 struct hs_view {
-	int fd;             /* the memfd */
-	bool out_of_memory; /* an extent could not be mapped */
+	int fd;                       /* the memfd */
+	bool out_of_memory;           /* an extent could not be mapped */
+	struct hs_lifesign *lifesign; /* in a page of its own before the header */
 	struct hs_region_header *header;
 	struct hs_view_area modules, nodes, chunks;
 };
@@ -27,6 +28,11 @@ struct hs_view {
 /* Makes the memfd, sealed against resizing, with its header filled in. Returns 0, or -1 and the error. */
 int hs_view_create(struct hs_view *view, uint32_t backlog_chunks, struct hs_error *error);
 void hs_view_close(struct hs_view *view);
+
+/* The target sees from now on that the collector lives; and that it reads no more, which is also what it sees
+ * when this thread has died. By the same thread. */
+void hs_view_attend(struct hs_view *view);
+void hs_view_leave(struct hs_view *view);
 
 /* A record of the region, or NULL: out of the area's bounds, or no memory to map it. Ids are checked against
  * the area only, not against the target's counts. */

@@ -71,7 +71,9 @@ struct hs_region_header {
 	/* Written by the collector before the target sees the region. */
 	uint64_t magic; /* HS_REGION_MAGIC */
 	uint32_t version;
-	uint32_t collector_pid; /* in the collector's pid namespace */
+	/* Thread id of the collector, as it sees itself. The kernel adds FUTEX_OWNER_DIED when that thread ends
+	 * (set_robust_list(2)), the collector itself when it reads no more. */
+	uint32_t collector;
 	uint64_t file_bytes;    /* size of the memfd: no extent may pass it */
 	uint32_t backlog_chunks; /* a thread that finds this many FULL chunks waits */
 	uint32_t tsc_a_ms; /* ticks of the TSC in a millisecond; 0: not known (yet) */
@@ -107,7 +109,13 @@ struct hs_region_header {
 	uint32_t heartbeat;
 	uint32_t flags; /* HS_REGION_FLAG_*, written by the shim before `ready` */
 
-	uint8_t reserved_page[4096 - 136];
+	/* Libraries that the program opened in a way that binds them to libc past the shim (RTLD_DEEPBIND, or a
+	 * namespace of their own), and the name that it gave for the first one; it may be torn. */
+	uint32_t unseen_libraries;
+	uint32_t reserved;
+	char unseen_library[256];
+
+	uint8_t reserved_page[4096 - 136 - 264];
 	uint8_t chunk_state[HS_MAX_CHUNKS]; /* enum hs_chunk_state, byte-sized atomics */
 };
 _Static_assert(sizeof(struct hs_region_header) == HS_HEADER_BYTES, "header layout");

@@ -73,7 +73,7 @@ static bool load_libunwind(void)
 	if (libunwind.loaded)
 		return libunwind.loaded > 0;
 	/* The loader is at work, perhaps in this very thread: another time. */
-	if (_r_debug.r_state != RT_CONSISTENT || hs_process.jailed)
+	if (_r_debug.r_state != RT_CONSISTENT)
 		return false;
 	void *library = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
 	libunwind.getcontext = symbol(library, NAME_OF(unw_tdep_getcontext));
@@ -118,14 +118,19 @@ static size_t collect(unw_context_t *context, const struct frame_state *from, st
 size_t hs_libunwind_frames(struct thread *thread, const struct frame_state *from, struct frame_state *frames,
 			   size_t most)
 {
+	if (hs_process.jailed)
+		return 0;
 	int saved_errno = errno;
 	bool was_internal = thread->internal;
-	thread->internal = true; /* what libunwind allocates is not the program's */
+	/* What libunwind allocates is not the program's; what a handler allocates is. */
+	uint64_t mask = hs_signals_block();
+	thread->internal = true;
 	size_t count = 0;
 	unw_context_t context;
 	if (load_libunwind() && libunwind.getcontext(&context) == 0)
 		count = collect(&context, from, frames, most);
 	thread->internal = was_internal;
+	hs_signals_restore(mask);
 	errno = saved_errno;
 	return count;
 }

@@ -30,7 +30,7 @@ void hs_oracle_check(struct thread *thread)
 	enum { MOST = HS_DEPTH_MOST };
 	static __thread struct frame_state *theirs __attribute__((tls_model("initial-exec")));
 	if (!theirs)
-		theirs = hs_pages(MOST * sizeof *theirs, false);
+		theirs = hs_pages(MOST * sizeof *theirs);
 	int64_t known = thread->known - thread->frames;
 	if (!theirs || !known)
 		return;

@@ -19,7 +19,7 @@ static inline uint64_t word_at(uint64_t address)
 
 struct frame *hs_frames_new(int64_t capacity)
 {
-	struct frame *pages = hs_pages((size_t)(capacity + 1) * sizeof *pages, false);
+	struct frame *pages = hs_pages((size_t)(capacity + 1) * sizeof *pages);
 	if (!pages)
 		return NULL;
 	pages->sp = UINT64_MAX;

@@ -8,6 +8,9 @@ import pytest
 from reliability import build, check_complete, facts, kept
 
 
+CREATED = 1  # what pthread_create allocates for the first thread
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("programs")
@@ -85,6 +88,29 @@ def test_handlers_that_fork(record, print_json, reentrant):
     for child in children:
         check_complete(child, value=3, child=True)
         assert facts(child, "in_forked") == kept(10, 12)
+
+
+@pytest.mark.parametrize("way", ["fork", "_Fork", "clone", "clone3", "fork greet", "clone greet", "itself greet"])
+def test_children_that_return_from_the_handler(record, print_json, reentrant, way):
+    """A handler forks in the middle of a hook, and the child goes on with what it interrupted. In the child the interrupted call may be
+    the parent's or its own; everything else is exact, in both. `greet`: the child allocates in the handler already."""
+    recorded = record([reentrant, "returns", *way.split()], "--no-symbols" if way != "fork" else "-q")
+    completed, _, _ = map(int, recorded.stdout.split())
+    parent, *children = map(print_json, recorded.files)
+    check_complete(parent)
+    assert len(children) == 60
+    greetings = int("greet" in way)
+    assert parent["totals"]["allocations"] == 2 * completed + 5 + CREATED
+    for child in children:
+        check_complete(child, value=6, child=True)
+        totals, about = child["totals"], child["facts"]
+        assert 3000 <= totals["allocations"] - greetings <= 3002
+        assert (totals["live_blocks"], totals["live_bytes"]) == (10 + greetings, 400 + 17 * greetings)
+        assert about["unknown_frees"] <= 1 and len(child["threads"]) == 1
+    if way == "fork":
+        assert facts(parent, "work") == (2 * completed, 300 * completed, 0, 0)
+        for child in children:
+            assert facts(child, "after_return") == (3000, 120000, 10, 400)
 
 
 def test_generated_code(record, print_json, program):

@@ -1,5 +1,5 @@
-/* Threads, handlers and coroutines. Usage: contexts MODE. What `signals` and `jumps` do needs an allocator
- * that a handler may call at any moment: linked with bump.c. */
+/* Threads, handlers and coroutines. Usage: contexts MODE, or contexts returns WAY [greet]. What `signals` and
+ * `jumps` do needs an allocator that a handler may call at any moment: linked with bump.c. */
 #define _GNU_SOURCE
 #include "check.h"
 
@@ -223,6 +223,118 @@ static void mode_forks(void)
 	tell();
 }
 
+/* ---- handlers that fork, and the child goes on with what they interrupted ---------------------------------
+ */
+
+enum { RETURNING = 60 };
+static pid_t (*fork_by)(void);
+static volatile sig_atomic_t in_returned; /* in the child */
+static volatile pid_t children[RETURNING];
+
+/* Not the call of a library: nobody can tell the child before it allocates. */
+static pid_t fork_by_itself(void)
+{
+	long result;
+	__asm__ volatile("syscall" : "=a"(result) : "a"(SYS_fork) : "rcx", "r11", "memory");
+	return (pid_t)result;
+}
+
+static pid_t fork_by_number(void)
+{
+	return (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+}
+
+static pid_t fork_by_structure(void)
+{
+	struct {
+		unsigned long flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls;
+	} arguments = {.exit_signal = SIGCHLD};
+	return (pid_t)syscall(SYS_clone3, &arguments, sizeof arguments);
+}
+
+static volatile sig_atomic_t greets; /* the child allocates in the handler already */
+
+NOINLINE static void greet(void)
+{
+	keep(malloc(17));
+	__asm__ volatile("");
+}
+
+static void fork_and_return(int number)
+{
+	(void)number;
+	if (forks == RETURNING || in_returned)
+		return;
+	pid_t pid = fork_by();
+	CHECK(pid >= 0);
+	if (pid == 0) {
+		in_returned = 1;
+		if (greets)
+			greet();
+		return;
+	}
+	children[forks++] = pid;
+}
+
+NOINLINE static void after_return(void)
+{
+	static void *blocks[3000];
+	for (int i = 0; i < 3000; i++)
+		blocks[i] = keep(malloc(40));
+	for (int i = 0; i < 2990; i++)
+		free(blocks[i]);
+}
+
+static void *idle(void *stop)
+{
+	CHECK(read(*(int *)stop, &(char){0}, 1) == 0);
+	return NULL;
+}
+
+/* The parent works as if nothing had happened; each child finishes the call that the signal has interrupted,
+ * keeps 10 of 3,000 blocks, and leaves by exit. */
+static void mode_returns(char **options)
+{
+	static const struct {
+		const char *name;
+		pid_t (*fork)(void);
+	} ways[] = {{"fork", fork},
+		    {"_Fork", _Fork},
+		    {"clone", fork_by_number},
+		    {"clone3", fork_by_structure},
+		    {"itself", fork_by_itself}};
+	for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+		if (strcmp(options[0], ways[i].name) == 0)
+			fork_by = ways[i].fork;
+	CHECK(fork_by);
+	greets = options[1] != NULL;
+	pthread_t thread;
+	int stop[2];
+	sigset_t alarms;
+	sigemptyset(&alarms);
+	sigaddset(&alarms, SIGALRM);
+	CHECK(pipe(stop) == 0 && sigprocmask(SIG_BLOCK, &alarms, NULL) == 0);
+	CHECK(pthread_create(&thread, NULL, idle, &stop[0]) == 0);
+	CHECK(sigprocmask(SIG_UNBLOCK, &alarms, NULL) == 0);
+	CHECK(signal(SIGALRM, fork_and_return) != SIG_ERR);
+	alarm_every(700);
+	while (forks < RETURNING && !in_returned)
+		work();
+	if (in_returned) {
+		alarm(60); /* hanging is a failure */
+		after_return();
+		exit(6);
+	}
+	alarm_every(0);
+	close(stop[1]);
+	pthread_join(thread, NULL);
+	for (int i = 0; i < RETURNING; i++)
+		check_status(children[i], 6);
+	while (completed % 1000)
+		work();
+	tell();
+}
+
 /* ---- code that was made at run time
  * ------------------------------------------------------------------------ */
 
@@ -368,7 +480,12 @@ int main(int argc, char **argv)
 		{"forks", mode_forks},
 		{"generated", mode_generated},
 	};
-	CHECK(argc == 2);
+	CHECK(argc >= 2);
+	if (strcmp(argv[1], "returns") == 0) {
+		mode_returns(argv + 2);
+		main_kept();
+		return 0;
+	}
 	for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
 		if (strcmp(argv[1], modes[i].name) == 0) {
 			modes[i].run();

@@ -5,7 +5,7 @@
 
 /* Instead of region.c's (which is compiled with other names for them): the thread sanitizer has to see that
  * memory is new. */
-void *hs_pages(size_t bytes, bool wipe)
+void *hs_pages(size_t bytes)
 {
 	void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	return pages == MAP_FAILED ? NULL : pages;
@@ -40,7 +40,7 @@ void world_begin(struct hs_view *view, uint32_t backlog_chunks)
 	CHECK(hs_view_create(view, backlog_chunks, &error) == 0);
 	hs_process_begin(); /* as the constructor did; without a collector's address it leaves us without
 			       region */
-	CHECK(!hs_process.header && hs_region_map(view->fd));
+	CHECK(!hs_recording() && hs_region_map(view->fd));
 	munmap(view->header, HS_HEADER_BYTES);
 	view->header = hs_process.header;
 	share_area(&view->modules, &hs_process.modules, HS_MODULES_MOST);
