@@ -44,7 +44,7 @@ static void push_free(struct thread *first, struct thread *last)
 {
 	uint64_t head = free_states;
 	do
-		last->next_free = state_of(head);
+		store_relaxed(&last->next_free, state_of(head));
 	while (!atomic_compare_exchange_weak(&free_states, &head, head_of(first, head)));
 }
 
@@ -52,9 +52,11 @@ static struct thread *pop_free(void)
 {
 	uint64_t head = free_states;
 	struct thread *first;
+	/* another thread may own the first one by now: then the exchange fails */
 	do
 		first = state_of(head);
-	while (first && !atomic_compare_exchange_weak(&free_states, &head, head_of(first->next_free, head)));
+	while (first && !atomic_compare_exchange_weak(&free_states, &head,
+						      head_of(load_relaxed(&first->next_free), head)));
 	return first;
 }
 

@@ -64,15 +64,21 @@ static int unpack_times(struct column column, struct hs_events *events)
 {
 	const uint8_t *at = column.at;
 	uint64_t now = events->previous_us;
-	for (uint32_t i = 0; i < events->count; i++) {
-		uint64_t delta;
-		at = take(at, column.end, &delta);
-		if (!at || delta > UINT64_MAX - now)
+	uint32_t i = 0;
+	while (at < column.end) {
+		uint64_t same, delta;
+		at = take(at, column.end, &same);
+		at = at ? take(at, column.end, &delta) : NULL;
+		if (!at || same >= events->count - i || delta == 0 || delta > UINT64_MAX - now)
 			return -1;
+		for (uint32_t end = i + (uint32_t)same; i < end; i++)
+			events->times_us[i] = now;
 		now += delta;
-		events->times_us[i] = now;
+		events->times_us[i++] = now;
 	}
-	return at == column.end ? 0 : -1;
+	for (; i < events->count; i++)
+		events->times_us[i] = now;
+	return 0;
 }
 
 static int unpack_threads(struct column column, struct hs_events *events)
@@ -136,7 +142,7 @@ int hs_events_unpack(const uint8_t *payload, const struct hs_member *member, str
 	    unpack_times(columns[HS_COLUMN_TIME], events) != 0 ||
 	    unpack_nodes(columns[HS_COLUMN_NODE], events->nodes, begins) != 0 ||
 	    unpack_values(columns[HS_COLUMN_SIZE], events->sizes, begins) != 0 ||
-	    unpack_values(columns[HS_COLUMN_DISTANCE], events->distances, ends) != 0)
+	    unpack_values(columns[HS_COLUMN_ENDED], events->ended, ends) != 0)
 		return hs_fail(error, "its columns do not fit together");
 	return 0;
 }

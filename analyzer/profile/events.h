@@ -16,7 +16,7 @@ struct hs_events {
 	uint64_t times_us[HS_EVENTS_A_MEMBER]; /* absolute */
 	uint32_t nodes[HS_EVENTS_A_MEMBER]; /* codes, one for each kind but FREE; UINT32_MAX: out of range */
 	uint64_t sizes[HS_EVENTS_A_MEMBER]; /* codes, likewise */
-	uint64_t distances[HS_EVENTS_A_MEMBER]; /* one for each kind but ALLOC */
+	uint64_t ended[HS_EVENTS_A_MEMBER]; /* codes, one for each kind but ALLOC */
 };
 
 /* Unpacks a payload. Returns 0, or -1 and an error. */

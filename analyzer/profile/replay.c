@@ -7,6 +7,7 @@
  * count there as a rest: the heap, and so the peak, is always the whole program's. */
 #include "base/memory.h"
 #include "events.h"
+#include "heapscope/varint.h"
 #include "internal.h"
 #include "replay_state.h"
 
@@ -192,17 +193,18 @@ IN_PASS struct hs_counts *begin_block(struct hs_replay_state *state, uint32_t th
 struct cursor {
 	const struct hs_events *events;
 	const uint32_t *node; /* the next codes */
-	const uint64_t *size, *distance;
+	const uint64_t *size, *ended;
+	uint64_t last_ended; /* number of the block that ended last */
 };
 
 /* Decodes the block that the event ends. Returns NULL if there is no such live block. */
 IN_PASS struct hs_block *ended_block(struct hs_replay_state *state, struct cursor *cursor, uint64_t *number)
 {
-	uint64_t distance = *cursor->distance++;
-	if (distance >= state->blocks.count)
-		return NULL;
-	*number = state->blocks.count - 1 - distance;
-	return hs_blocks_find(&state->blocks, *number);
+	uint64_t code = *cursor->ended++;
+	uint64_t ended = code & 1 ? cursor->last_ended + (uint64_t)hs_unzigzag(code >> 1)
+				  : state->blocks.count - 1 - (code >> 1);
+	cursor->last_ended = *number = ended;
+	return ended < state->blocks.count ? hs_blocks_find(&state->blocks, ended) : NULL;
 }
 
 /* Decodes node and size of the block that the event begins. Returns NULL, or what is wrong. */
@@ -319,7 +321,8 @@ static const char *const stopped = "";
 IN_PASS const char *replay_member(struct hs_replay_state *state, const struct hs_events *events,
 				  enum pass pass)
 {
-	struct cursor cursor = {events, events->nodes, events->sizes, events->distances};
+	struct cursor cursor = {events, events->nodes, events->sizes, events->ended,
+				events->allocations_before};
 	uint32_t at = 0;
 	if (events->allocations_before != state->blocks.count || events->previous_us != state->now_us)
 		return "events before it are missing";

@@ -12,6 +12,8 @@ static void reset_columns(struct hs_encoder *encoder)
 	encoder->count = 0;
 	encoder->run_thread = 0;
 	encoder->run_events = 0;
+	encoder->same_time_events = 0;
+	encoder->last_ended = encoder->now.allocations;
 	encoder->member_time_us = encoder->time_us;
 	encoder->member_allocations = encoder->now.allocations;
 }

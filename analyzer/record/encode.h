@@ -35,6 +35,8 @@ struct hs_encoder {
 	uint32_t count; /* events in the columns */
 	uint8_t *columns, *at[HS_COLUMNS];
 	uint32_t run_thread, run_events;
+	uint32_t same_time_events;                   /* that the time column does not show yet */
+	uint64_t last_ended;                         /* number of the block that ended last */
 	uint64_t member_time_us, member_allocations; /* before the first event of the columns */
 
 	struct hs_encoder_node *nodes; /* by file id; 0 is the root */
@@ -111,15 +113,23 @@ static inline void hs_encoder_start_event(struct hs_encoder *encoder, enum hs_ev
 	encoder->count++;
 	encoder->now.events++;
 	*encoder->at[HS_COLUMN_KIND]++ = (uint8_t)kind;
-	uint64_t delta = time_us > encoder->time_us ? time_us - encoder->time_us : 0;
-	encoder->time_us += delta;
-	hs_column_put(&encoder->at[HS_COLUMN_TIME], delta);
+	if (time_us > encoder->time_us) {
+		hs_column_put(&encoder->at[HS_COLUMN_TIME], encoder->same_time_events);
+		hs_column_put(&encoder->at[HS_COLUMN_TIME], time_us - encoder->time_us);
+		encoder->same_time_events = 0;
+		encoder->time_us = time_us;
+	} else {
+		encoder->same_time_events++;
+	}
 }
 
 /* Ends the block of allocation `ended`: the part that a free, a move and a resize share. */
 static inline void hs_encoder_end_block(struct hs_encoder *encoder, uint64_t ended, uint64_t size)
 {
-	hs_column_put(&encoder->at[HS_COLUMN_DISTANCE], encoder->now.allocations - 1 - ended);
+	uint64_t younger = (encoder->now.allocations - 1 - ended) << 1;
+	uint64_t onwards = hs_zigzag((int64_t)(ended - encoder->last_ended)) << 1 | 1;
+	hs_column_put(&encoder->at[HS_COLUMN_ENDED], younger < onwards ? younger : onwards);
+	encoder->last_ended = ended;
 	encoder->now.live_bytes -= size;
 	encoder->now.live_blocks--;
 }

@@ -51,10 +51,10 @@ enum hs_event_kind {
 enum hs_column {
 	HS_COLUMN_KIND = 0,     /* one byte an event */
 	HS_COLUMN_THREAD = 1,   /* runs: varint thread, varint length; the lengths sum to the events */
-	HS_COLUMN_TIME = 2,     /* varint microseconds since the previous event, each event */
+	HS_COLUMN_TIME = 2,     /* runs: varint events in the microsecond of the one before, varint microseconds */
 	HS_COLUMN_NODE = 3,     /* ALLOC, MOVE, RESIZE */
 	HS_COLUMN_SIZE = 4,     /* ALLOC, MOVE, RESIZE */
-	HS_COLUMN_DISTANCE = 5, /* FREE, MOVE, RESIZE */
+	HS_COLUMN_ENDED = 5,    /* FREE, MOVE, RESIZE */
 	HS_COLUMNS = 6,
 };
 

@@ -65,13 +65,13 @@ def events():
 
     kinds = bytes([0, 0, 1, 2])
     threads = varint(1) + varint(4)
-    times = varint(10) * 4
+    times = (varint(0) + varint(10)) * 4
     # nodes 2, 3, 2, each 1 + zigzag(node - previous node); nothing is a remembered successor yet but 3 after 2
     node_column = b"".join(varint(1 + value) for value in (2 << 1, 1 << 1, 1))
     sizes = b"".join(varint(1 + size) for size in (1000, 500, 3000))
-    distances = varint(0) + varint(1)
+    ended = varint(0) + varint(1 << 1)
     payload = varint(0) + varint(0) + column(kinds) + column(threads) + column(times) + column(node_column) + \
-        column(sizes) + column(distances)
+        column(sizes) + column(ended)
     return member(4, payload, 4)
 
 

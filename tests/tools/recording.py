@@ -160,20 +160,29 @@ class Recording:
             start = cursor.varint()
             assert start == time and cursor.varint() == number
             columns = [Cursor(cursor.bytes(cursor.varint())) for _ in range(6)]
-            kinds, threads, times, node_column, sizes, distances = columns
+            kinds, threads, times, node_column, sizes, ended_column = columns
             assert cursor.done() and len(kinds.data) == items
             left = thread = 0
+            last_ended = number
+            same, step = (times.varint(), times.varint()) if not times.done() else (items, 0)
             for event_kind in kinds.data:
                 assert event_kind <= RESIZE
                 if left == 0:
                     thread, left = threads.varint(), threads.varint()
                     assert thread >= 1 and left >= 1
                 left -= 1
-                time += times.varint()
+                if same:
+                    same -= 1
+                else:
+                    assert step > 0
+                    time += step
+                    same, step = (times.varint(), times.varint()) if not times.done() else (items, 0)
                 ended = None
                 if event_kind != ALLOC:
-                    ended = number - 1 - distances.varint()
-                    assert ended >= 0
+                    code = ended_column.varint()
+                    ended = last_ended + (code >> 2 ^ -(code >> 1 & 1)) if code & 1 else number - 1 - (code >> 1)
+                    assert 0 <= ended < number
+                    last_ended = ended
                 if event_kind == FREE:
                     yield Event(event_kind, thread, time, 0, 0, ended, None)
                     continue

@@ -238,9 +238,9 @@ static void write_columns(struct writer *w, uint64_t time_us, uint64_t before, u
 static void warned_column(int column, const char *bytes, size_t count, uint32_t items, const char *because)
 {
 	struct writer w;
-	const uint8_t *columns[6] = {(const uint8_t *)"\0", (const uint8_t *)"\1\1", (const uint8_t *)"\1",
+	const uint8_t *columns[6] = {(const uint8_t *)"\0", (const uint8_t *)"\1\1", (const uint8_t *)"\0\1",
 				     (const uint8_t *)"\3", (const uint8_t *)"\x0a", (const uint8_t *)""};
-	size_t counts[6] = {1, 2, 1, 1, 1, 0};
+	size_t counts[6] = {1, 2, 2, 1, 1, 0};
 	columns[column] = (const uint8_t *)bytes;
 	counts[column] = count;
 	start(&w);
@@ -252,16 +252,16 @@ static void test_wrong_columns(void)
 {
 	static const char misfit[] = "its columns do not fit together";
 	struct writer w;
-	const uint8_t *good[6] = {(const uint8_t *)"\0", (const uint8_t *)"\1\1", (const uint8_t *)"\1",
+	const uint8_t *good[6] = {(const uint8_t *)"\0", (const uint8_t *)"\1\1", (const uint8_t *)"\0\1",
 				  (const uint8_t *)"\3", (const uint8_t *)"\x0a", (const uint8_t *)""};
 	start(&w);
-	write_columns(&w, 0, 0, 1, good, (const size_t[]){1, 2, 1, 1, 1, 0});
+	write_columns(&w, 0, 0, 1, good, (const size_t[]){1, 2, 2, 1, 1, 0});
 	warned(&w, 1, "without its closing record");
 	start(&w);
-	write_columns(&w, 0, 5, 1, good, (const size_t[]){1, 2, 1, 1, 1, 0});
+	write_columns(&w, 0, 5, 1, good, (const size_t[]){1, 2, 2, 1, 1, 0});
 	warned(&w, 0, "events before it are missing");
 	start(&w);
-	write_columns(&w, 7, 0, 1, good, (const size_t[]){1, 2, 1, 1, 1, 0});
+	write_columns(&w, 7, 0, 1, good, (const size_t[]){1, 2, 2, 1, 1, 0});
 	warned(&w, 0, "events before it are missing");
 
 	warned_column(0, "\4", 1, 1, misfit);   /* no such kind */
@@ -273,12 +273,15 @@ static void test_wrong_columns(void)
 	warned_column(1, "\1\0", 2, 1, misfit); /* an empty one */
 	warned_column(1, "\1", 1, 1, misfit);   /* half a run */
 	warned_column(1, "", 0, 1, misfit);
-	warned_column(2, "\x81", 1, 1, misfit); /* half a number */
-	warned_column(2, "\1\1", 2, 1, misfit); /* one too many */
-	warned_column(2, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\1", 10, 1, "time is impossible");
-	warned_column(2, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\2", 10, 1, misfit); /* more than 64 bits */
-	warned_column(3, "\x09", 1, 1, "a stack that is not in the file");         /* node 4 */
-	warned_column(3, "\2", 1, 1, "a stack that is not in the file");           /* node -1 */
+	warned_column(2, "\x81", 1, 1, misfit);     /* half a number */
+	warned_column(2, "\0", 1, 1, misfit);       /* half a run */
+	warned_column(2, "\1\1", 2, 1, misfit);     /* a run of all events and one more */
+	warned_column(2, "\0\1\0\1", 4, 1, misfit); /* a run too many */
+	warned_column(2, "\0\0", 2, 1, misfit);     /* no time goes by */
+	warned_column(2, "\0\xff\xff\xff\xff\xff\xff\xff\xff\xff\1", 11, 1, "time is impossible");
+	warned_column(2, "\0\xff\xff\xff\xff\xff\xff\xff\xff\xff\2", 11, 1, misfit); /* more than 64 bits */
+	warned_column(3, "\x09", 1, 1, "a stack that is not in the file");           /* node 4 */
+	warned_column(3, "\2", 1, 1, "a stack that is not in the file");             /* node -1 */
 	warned_column(3, "\xff\xff\xff\xff\x0f", 5, 1, "a stack that is not in the file");
 	warned_column(3, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\1", 10, 1, "a stack that is not in the file");
 	warned_column(4, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\1", 10, 1, "an impossible size");

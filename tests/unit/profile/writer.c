@@ -229,7 +229,7 @@ void write_symbols(struct writer *writer)
 /* ---- events ---------------------------------------------------------------------------------------------
  */
 
-enum { KIND, THREAD, TIME, NODE, SIZE, DISTANCE };
+enum { KIND, THREAD, TIME, NODE, SIZE, ENDED };
 
 static void end_run(struct writer *writer)
 {
@@ -247,20 +247,34 @@ static void begin_event(struct writer *writer, uint8_t kind, uint32_t thread, ui
 		write_events(writer);
 	if (writer->event_items++ == 0) {
 		writer->payload_time_us = writer->time_us;
-		writer->payload_allocations = writer->allocations;
+		writer->payload_allocations = writer->last_ended = writer->allocations;
+		writer->same_time = 0;
 	}
 	if (thread != writer->run_thread)
 		end_run(writer);
 	writer->run_thread = thread;
 	writer->run_length++;
 	put_byte(&writer->columns[KIND], kind);
-	put_number(&writer->columns[TIME], time_us - writer->time_us);
+	if (time_us == writer->time_us) {
+		writer->same_time++;
+	} else {
+		put_number(&writer->columns[TIME], writer->same_time);
+		put_number(&writer->columns[TIME], time_us - writer->time_us);
+		writer->same_time = 0;
+	}
 	writer->time_us = time_us;
 }
 
 static void put_end(struct writer *writer, uint64_t block)
 {
-	put_number(&writer->columns[DISTANCE], writer->allocations - 1 - block);
+	/* a writer may choose: by whether the block's number is odd */
+	int64_t step = (int64_t)(block - writer->last_ended);
+	if (block % 2)
+		put_number(&writer->columns[ENDED], (writer->allocations - 1 - block) * 2);
+	else
+		put_number(&writer->columns[ENDED],
+			   step < 0 ? (uint64_t)(-step) * 4 - 1 : (uint64_t)step * 4 + 1);
+	writer->last_ended = block;
 }
 
 static uint64_t put_begin(struct writer *writer, uint32_t thread, uint32_t node, uint64_t size)
@@ -333,7 +347,8 @@ void write_events(struct writer *writer)
 
 void save_bytes(const char *path, const void *data, size_t count)
 {
-	unlink(path); /* a file that is truncated and rewritten goes to the disk at once on some file systems: slow */
+	unlink(path); /* a file that is truncated and rewritten goes to the disk at once on some file systems:
+			 slow */
 	FILE *file = fopen(path, "wb");
 	need(file && fwrite(data, 1, count, file) == count && fclose(file) == 0, "cannot write");
 }

@@ -38,7 +38,8 @@ struct writer {
 	uint32_t run_thread, run_length;
 	uint64_t time_us, allocations;
 	uint64_t payload_time_us, payload_allocations; /* before its first event */
-	uint32_t *successor;                           /* of each node */
+	uint64_t same_time, last_ended;
+	uint32_t *successor; /* of each node */
 	uint64_t *last_size;
 	uint32_t previous_node[256]; /* of each thread */
 };

@@ -125,15 +125,15 @@ static void test_bytes(void)
 	check_member(HS_MEMBER_NODES, 2, (uint8_t[]){1, 1, 0, 0x80, 0x40, 1, 0, 16}, 8);
 	check_member(HS_MEMBER_EVENTS, 4,
 		     (uint8_t[]){
-			     0, 0,            /* time and allocations before */
-			     4, 0,  0, 2,  1, /* alloc, alloc, move, free */
-			     4, 1,  3, 2,  1, /* thread 1: three events, thread 2: one */
-			     4, 1,  1, 3,  1, /* at 1, 2, 5, 6 us */
-			     3, 3,  1, 3,     /* nodes 1 (from 0), 1 (from 1), 2 (from 1) */
-			     3, 17, 0, 65,    /* 16, as before, 64 */
-			     2, 1,  1,        /* allocation 0 of two, 1 of three */
+			     0, 0,                        /* time and allocations before */
+			     4, 0,  0, 2,  1,             /* alloc, alloc, move, free */
+			     4, 1,  3, 2,  1,             /* thread 1: three events, thread 2: one */
+			     8, 0,  1, 0,  1, 0, 3, 0, 1, /* at 1, 2, 5, 6 us, none at the time of another */
+			     3, 3,  1, 3,                 /* nodes 1 (from 0), 1 (from 1), 2 (from 1) */
+			     3, 17, 0, 65,                /* 16, as before, 64 */
+			     2, 1,  2, /* 0 as before the payload; one is younger than allocation 1 */
 		     },
-		     28);
+		     32);
 	check_member(HS_MEMBER_SAMPLES, 2, (uint8_t[]){0, 10, 0xac, 2, 2, 0xad, 2}, 7);
 	check_member(HS_MEMBER_THREADS, 2, (uint8_t[]){1, 0xbc, 5, 4, 'm', 'a', 'i', 'n', 2, 0xbd, 5, 0}, 12);
 	check_member(HS_MEMBER_EVENTS, 1,
@@ -141,12 +141,12 @@ static void test_bytes(void)
 			     6, 3,    /* 6 us, three allocations */
 			     1, 3,    /* resize */
 			     2, 2, 1, /* thread 2 */
-			     1, 1,    /* at 7 us */
+			     2, 0, 1, /* at 7 us */
 			     1, 5,    /* node 2, from 0: 1 + zigzag 4 */
 			     1, 0,    /* 64 again */
 			     1, 0,    /* the latest allocation */
 		     },
-		     15);
+		     16);
 
 	CHECK_NUMBER(encoder.written.events, 5);
 	CHECK_NUMBER(encoder.written.allocations, 4);
@@ -157,6 +157,71 @@ static void test_bytes(void)
 	CHECK_NUMBER(encoder.written.live_bytes, 64);
 	CHECK_NUMBER(encoder.written.live_blocks, 1);
 	CHECK_NUMBER(encoder.written.temporary, 0); /* a realloc came in between */
+	end();
+}
+
+/* Events at one time, and blocks that end in the order in which they began, and the other way round. */
+static void test_runs(void)
+{
+	begin();
+	for (uint64_t i = 0; i < 6; i++)
+		item(HS_ITEM_ALLOC, 0, 3, 0x10 + i * 16, 8, 1);
+	item(HS_ITEM_FREE, 0, 3, 0x10, 0, 0);
+	item(HS_ITEM_FREE, 0, 4, 0x20, 0, 0);
+	item(HS_ITEM_FREE, 0, 4, 0x30, 0, 0);
+	item(HS_ITEM_FREE, 0, 4, 0x60, 0, 0);
+	item(HS_ITEM_FREE, 0, 4, 0x50, 0, 0);
+	CHECK_NUMBER(hs_encoder_flush(&encoder), 0);
+	lseek(file, 0, SEEK_SET);
+	check_member(HS_MEMBER_NODES, 1, (uint8_t[]){1, 1, 0, 0x80, 0x40}, 5);
+	check_member(HS_MEMBER_EVENTS, 11,
+		     (uint8_t[]){
+			     0,
+			     0, /* time and allocations before */
+			     11,
+			     0,
+			     0,
+			     0,
+			     0,
+			     0,
+			     0,
+			     1,
+			     1,
+			     1,
+			     1,
+			     1, /* six allocations, five frees */
+			     2,
+			     1,
+			     11, /* thread 1 */
+			     4,
+			     0,
+			     3,
+			     6,
+			     1, /* at 3 us, as are six more; then at 4 us, as is the rest */
+			     6,
+			     3,
+			     1,
+			     0,
+			     0,
+			     0,
+			     0, /* node 1 from 0; from 1 to itself, then as remembered */
+			     6,
+			     9,
+			     0,
+			     0,
+			     0,
+			     0,
+			     0, /* 8 bytes each */
+			     /* block 0 as before the payload; 1 and 2: one onwards each; 5: none is younger;
+				4: one is */
+			     5,
+			     1,
+			     5,
+			     5,
+			     0,
+			     2,
+		     },
+		     42);
 	end();
 }
 
@@ -319,6 +384,7 @@ static void test_full_disk(void)
 int main(void)
 {
 	test_bytes();
+	test_runs();
 	test_modules();
 	test_repairs();
 	test_realloc_race();
