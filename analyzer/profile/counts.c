@@ -86,7 +86,7 @@ int hs_load_counts(struct hs_loader *loader, struct hs_payload payload, uint32_t
 	if (fields != loader->counted_fields)
 		return hs_fail(error, "it has other counts than the one before");
 	for (uint32_t i = 0; i < items; i++) {
-		struct hs_counted counted;
+		struct hs_counted counted = {0};
 		uint64_t step;
 		at = hs_varint_get(at, end, &step);
 		if (!at || step >= profile->node_count - loader->counted_next)

@@ -102,20 +102,39 @@ static size_t name_length(const char *function)
 	return length;
 }
 
+/* What tells frames apart in both of two profiles: some that were imported have functions only. */
+struct detail {
+	bool modules, files;
+};
+
+static struct detail common_detail(const struct hs_profile *profile, const struct hs_profile *other)
+{
+	struct detail detail = {true, true};
+	const char *const imported[] = {profile->facts.imported, other->facts.imported};
+	for (unsigned i = 0; i < 2; i++) {
+		bool folded = imported[i] && strcmp(imported[i], "folded") == 0;
+		detail.files &= !folded;
+		detail.modules &= !folded && !(imported[i] && strcmp(imported[i], "dhat") == 0);
+	}
+	return detail;
+}
+
 /* The number in `names` of what a frame is called. A frame without a function is known by its address where
  * both sides have the same file; else all such frames of a module are one. */
 static uint32_t name_frame(struct hs_strings *names, struct key *key, const struct hs_profile *profile,
-			   const bool *same_builds, const struct hs_frame *frame)
+			   const bool *same_builds, struct detail detail, const struct hs_frame *frame)
 {
 	const char *function = profile->strings.items[frame->function];
 	const char *file = last_component(profile->strings.items[frame->file]);
 	key->count = 0;
 	key_add(key, "f", 1); /* never empty: 0 stands for "not yet" */
-	key_add_module(key, profile, frame->module);
+	if (detail.modules || !frame->function)
+		key_add_module(key, profile, frame->module);
 	key_add(key, "\1", 1);
 	key_add(key, function, name_length(function));
 	key_add(key, "\1", 1);
-	key_add(key, file, strlen(file));
+	if (detail.files || !frame->function)
+		key_add(key, file, strlen(file));
 	if (frame->function == 0 && frame->module < profile->module_count && same_builds[frame->module]) {
 		char address[24];
 		int length = snprintf(address, sizeof(address), "\1%" PRIx64, frame->address);
@@ -129,9 +148,10 @@ uint32_t *hs_diff_names(struct hs_strings *names, const struct hs_profile *profi
 {
 	bool *same_builds = find_same_builds(profile, other);
 	uint32_t *numbers = hs_allocate_zero((size_t)profile->frame_count + 1, sizeof(*numbers));
+	struct detail detail = common_detail(profile, other);
 	struct key key = {0};
 	for (uint32_t i = 0; i < profile->frame_count; i++)
-		numbers[i] = name_frame(names, &key, profile, same_builds, &profile->frames[i]);
+		numbers[i] = name_frame(names, &key, profile, same_builds, detail, &profile->frames[i]);
 	free(key.bytes);
 	free(same_builds);
 	return numbers;
@@ -176,6 +196,7 @@ static void add_side(struct matching *matching, const struct hs_diff_side *side,
 {
 	const struct hs_profile *profile = side->profile;
 	bool *same_builds = find_same_builds(profile, other);
+	struct detail detail = common_detail(profile, other);
 	uint32_t *names = hs_allocate_zero((size_t)profile->frame_count + 1, sizeof(*names)); /* 0: not yet */
 	for (uint32_t i = 0; i < side->sites->count; i++) {
 		const struct hs_site *site = &side->sites->items[i];
@@ -188,7 +209,7 @@ static void add_side(struct matching *matching, const struct hs_diff_side *side,
 			uint32_t frame = site->frames[position];
 			if (names[frame] == 0)
 				names[frame] = name_frame(&matching->names, &matching->key, profile,
-							  same_builds, &profile->frames[frame]);
+							  same_builds, detail, &profile->frames[frame]);
 		}
 		matching->key.count = 0;
 		key_add(&matching->key, "s", 1);

@@ -1,6 +1,7 @@
 /* Two recordings against each other. Sites are the same if the names of all frames of their folded stacks
  * are: module, function, file, each without its folder. Addresses and lines do not count, so a rebuild, or
- * lines that moved within a function, do not make another site. Pure: no printing. */
+ * lines that moved within a function, do not make another site. Where an imported profile tells
+ * no modules, or no files, the other side's do not count either. Pure: no printing. */
 #ifndef HS_DIFF_H
 #define HS_DIFF_H
 

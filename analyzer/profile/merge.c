@@ -132,7 +132,9 @@ static int merge_stacks(struct hs_tally *tally, struct hs_profile *profile, stru
 			if (merging.stacks.items[i].depth > deepest)
 				deepest = merging.stacks.items[i].depth;
 		merging.path = hs_allocate_zero(deepest, sizeof *merging.path);
-		merging.frame_of_text = hs_allocate_zero(profile->frame_count, sizeof *merging.frame_of_text);
+		/* a frame without a name takes two numbers */
+		merging.frame_of_text =
+			hs_allocate_zero((size_t)profile->frame_count * 2, sizeof *merging.frame_of_text);
 		merging.node_of_stack = hs_allocate_zero(merging.stacks.count, sizeof *merging.node_of_stack);
 		result = merge_counts(&merging, &replay, error);
 		tally->facts.unknown |= replay.unknown;
