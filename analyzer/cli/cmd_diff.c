@@ -3,7 +3,10 @@
 
 #include "base/memory.h"
 #include "cli/diff_report.h"
+#include "cli/filters.h"
+#include "cli/open.h"
 #include "cli/options.h"
+#include "cli/pager.h"
 #include "cli/suppress.h"
 #include "cli/terminal.h"
 
@@ -23,9 +26,7 @@ static const char help[] =
 
 struct side {
 	char *path;
-	struct hs_profile *profile;
-	struct hs_suppressions suppressions;
-	struct hs_sites sites;
+	struct hs_opened opened;
 };
 
 static char *make_path(const char *name, const char *tail)
@@ -40,35 +41,11 @@ static char *make_path(const char *name, const char *tail)
 	return text.bytes;
 }
 
-static int load(struct side *side, const struct hs_suppress *suppress, bool raw)
-{
-	struct hs_error error = {{0}};
-	side->profile = hs_profile_load(side->path, &error);
-	if (side->profile == NULL || hs_suppress(suppress, side->profile, &side->suppressions, &error) != 0 ||
-	    hs_sites_make(side->profile, raw, &side->sites, &error) != 0) {
-		hs_notice(error.text);
-		return -1;
-	}
-	if (side->profile->facts.warning && !isatty(STDOUT_FILENO))
-		hs_message("warning: %s: %s", side->path, side->profile->facts.warning);
-	return 0;
-}
-
-static void unload(struct side *side)
-{
-	if (side->profile) {
-		hs_sites_free(&side->sites);
-		hs_profile_free(side->profile);
-		hs_suppressions_free(&side->suppressions);
-	}
-	free(side->path);
-}
-
 static struct hs_report make_report(const struct side *side, uint64_t depth, bool raw)
 {
 	return (struct hs_report){
-		.profile = side->profile,
-		.sites = &side->sites,
+		.profile = side->opened.profile,
+		.sites = &side->opened.sites,
 		.path = side->path,
 		.depth = depth,
 		.columns = hs_terminal_columns(STDOUT_FILENO),
@@ -103,7 +80,7 @@ static int choose_metric(struct hs_diff_report *report, int sort)
 	return 0;
 }
 
-static int show(struct hs_diff_report *report, bool json, enum hs_colour colour)
+static int show(struct hs_diff_report *report, bool json, bool pager, enum hs_colour colour)
 {
 	struct hs_diff functions, stacks = {0};
 	struct hs_text text = {0};
@@ -116,9 +93,7 @@ static int show(struct hs_diff_report *report, bool json, enum hs_colour colour)
 		hs_diff_json(&text, report);
 	else
 		hs_diff_text(&text, report);
-	if (!json && !hs_terminal_colour(STDOUT_FILENO, colour))
-		hs_text_strip_colour(&text);
-	int result = hs_write_out(&text, stdout);
+	int result = json ? hs_write_out(&text, stdout) : hs_page(&text, pager, colour);
 	hs_text_free(&text);
 	hs_diff_free(&functions);
 	hs_diff_free(&stacks);
@@ -131,7 +106,10 @@ int hs_command_diff(int argc, char **argv)
 	static const char *const sorts[] = {"peak",      "allocated", "calls", /* as enum hs_metric */
 					    "temporary", "leaked",    "moved", NULL};
 	int colour = HS_COLOUR_AUTO, raw = 0, json = 0, stacks = 0, sort = -1;
+	int pager = 1;
 	uint64_t rows = UINT64_MAX, depth = 40;
+	struct hs_filter_arguments filters = HS_FILTER_ARGUMENTS;
+	struct hs_hiding_arguments hidden = {0};
 	struct hs_suppress suppress = {0};
 	const struct hs_option options[] = {
 		{0, "sort", HS_OPTION_CHOICE, &sort, 0, "METRIC", sorts,
@@ -145,11 +123,15 @@ int hs_command_diff(int argc, char **argv)
 		{0, "raw", HS_OPTION_SET, &raw, 1, NULL, NULL,
 		 "keep the frames of allocators and containers, which are folded into their callers "
 		 "otherwise"},
+		HS_HIDING_OPTIONS(hidden),
 		HS_SUPPRESS_OPTIONS(suppress),
 		{0, "json", HS_OPTION_SET, &json, 1, NULL, NULL,
 		 "write JSON with raw integers (docs/json.md): all, or the N that changed most with -n"},
 		{0, "color", HS_OPTION_CHOICE, &colour, 0, "WHEN", colours,
 		 "auto (on a terminal, the default), always or never"},
+		{0, "no-pager", HS_OPTION_SET, &pager, 0, NULL, NULL,
+		 "do not show it in $PAGER (or less) on a terminal"},
+		HS_FILTER_OPTIONS(filters),
 		{0},
 	};
 	const struct hs_usage usage = {
@@ -164,25 +146,41 @@ int hs_command_diff(int argc, char **argv)
 	int first = hs_options_parse(&usage, argc, argv);
 	if (first < 0)
 		return hs_options_exit_code(first);
+	struct hs_filter filter;
+	struct hs_hiding hiding;
+	int wrong = hs_filter_make(&filter, &filters, "diff");
+	if (wrong == 0 && hs_hiding_make(&hiding, &hidden, "diff") != 0) {
+		hs_filter_free(&filter);
+		wrong = -1;
+	}
+	hs_filter_arguments_free(&filters);
+	hs_hiding_arguments_free(&hidden);
+	if (wrong)
+		return HS_EXIT_USAGE;
 	bool one = first + 1 == argc;
 	struct side old = {.path = one ? make_path(argv[first], ".old.hs.gz") : hs_copy_string(argv[first])};
 	struct side new = {.path = one ? make_path(argv[first], ".hs.gz") : hs_copy_string(argv[first + 1])};
 	int code = HS_EXIT_DATA;
-	if (load(&old, &suppress, raw) == 0 && load(&new, &suppress, raw) == 0) {
+	if (hs_open(&old.opened, old.path, &hiding, &filter, &suppress, raw) == 0 &&
+	    hs_open(&new.opened, new.path, &hiding, &filter, &suppress, raw) == 0) {
 		struct hs_diff_report report = {
 			.old = make_report(&old, depth, raw),
 			.new = make_report(&new, depth, raw),
-			.old_side = {old.profile, &old.sites},
-			.new_side = {new.profile, &new.sites},
+			.old_side = {old.opened.profile, &old.opened.sites},
+			.new_side = {new.opened.profile, &new.opened.sites},
 			.rows = rows != UINT64_MAX ? rows
 				: json             ? 0
 						   : 10,
 			.stacks = stacks,
 		};
 		if (choose_metric(&report, sort) == 0)
-			code = show(&report, json, (enum hs_colour)colour);
+			code = show(&report, json, pager, (enum hs_colour)colour);
 	}
-	unload(&old);
-	unload(&new);
+	hs_open_close(&old.opened);
+	hs_open_close(&new.opened);
+	free(old.path);
+	free(new.path);
+	hs_filter_free(&filter);
+	hs_hiding_free(&hiding);
 	return code;
 }

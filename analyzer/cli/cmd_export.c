@@ -1,7 +1,10 @@
 /* heapscope export: a recording in another tool's format. */
 #include "base/names.h"
 #include "cli/cli.h"
+#include "cli/filters.h"
+#include "cli/hiding.h"
 #include "cli/nearest.h"
+#include "cli/open.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/terminal.h"
@@ -160,15 +163,20 @@ int hs_command_export(int argc, char **argv)
 {
 	const char *format = NULL, *path = NULL, *metric_name = NULL;
 	int raw = 0, list = 0;
+	struct hs_filter_arguments filters = HS_FILTER_ARGUMENTS;
+	struct hs_hiding_arguments hidden = {0};
 	const struct hs_option options[] = {
 		{'f', "format", HS_OPTION_TEXT, &format, 0, "NAME", NULL, "the format; --list shows them"},
 		{'o', "output", HS_OPTION_TEXT, &path, 0, "FILE", NULL,
 		 "write to FILE; - is standard output"},
 		{'m', "metric", HS_OPTION_TEXT, &metric_name, 0, "NAME", NULL,
-		 "what folded counts: peak (the default), allocated, calls, temporary, leaked, moved"},
+		 "what folded counts: peak (the default), allocated, calls, temporary, leaked, moved, "
+		 "lifetime"},
 		{0, "raw", HS_OPTION_SET, &raw, 1, NULL, NULL,
 		 "keep the frames of allocators and containers"},
 		{0, "list", HS_OPTION_SET, &list, 1, NULL, NULL, "list the formats"},
+		HS_HIDING_OPTIONS(hidden),
+		HS_FILTER_OPTIONS(filters),
 		{0},
 	};
 	const struct hs_usage usage = {
@@ -200,17 +208,30 @@ int hs_command_export(int argc, char **argv)
 		return HS_EXIT_USAGE;
 	}
 
+	struct hs_filter filter;
+	struct hs_hiding hiding;
 	struct hs_error error = {{0}};
-	struct hs_profile *profile = hs_profile_load(argv[first], &error);
+	if (hs_filter_make(&filter, &filters, "export") != 0)
+		return HS_EXIT_USAGE;
+	if (hs_hiding_make(&hiding, &hidden, "export") != 0) {
+		hs_filter_free(&filter);
+		return HS_EXIT_USAGE;
+	}
+	hs_filter_arguments_free(&filters);
+	hs_hiding_arguments_free(&hidden);
+	struct hs_profile *profile = hs_open_profile(argv[first], &hiding);
+	hs_hiding_free(&hiding);
 	if (profile == NULL) {
-		hs_notice(error.text);
+		hs_filter_free(&filter);
 		return HS_EXIT_DATA;
 	}
+	profile->filter = &filter;
 	if (exporter->one_metric && metric_name == NULL)
 		export_options.metric = hs_metric_first(&profile->facts);
 	if (hs_export_check(exporter, profile, &export_options, &error) != 0) {
 		hs_message("export: \"%s\": %s", argv[first], error.text);
 		hs_profile_free(profile);
+		hs_filter_free(&filter);
 		return HS_EXIT_DATA;
 	}
 	const char *metric = exporter->one_metric ? hs_metrics[export_options.metric].name : NULL;
@@ -218,5 +239,6 @@ int hs_command_export(int argc, char **argv)
 	int result = export_profile(profile, exporter, &export_options, path ? path : named);
 	free(named);
 	hs_profile_free(profile);
+	hs_filter_free(&filter);
 	return result;
 }

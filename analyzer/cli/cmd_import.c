@@ -1,11 +1,11 @@
 /* heapscope import: another tool's file as a recording. */
+#include "base/names.h"
+#include "base/text.h"
 #include "cli/cli.h"
-#include "cli/names.h"
 #include "cli/nearest.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/terminal.h"
-#include "cli/text.h"
 #include "import/import.h"
 
 #include <stdlib.h>

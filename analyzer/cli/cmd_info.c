@@ -4,6 +4,7 @@
 #include "base/names.h"
 #include "cli/cli.h"
 #include "cli/info.h"
+#include "cli/open.h"
 #include "cli/options.h"
 #include "cli/report.h"
 #include "cli/terminal.h"
@@ -301,12 +302,9 @@ int hs_command_info(int argc, char **argv)
 	int first = hs_options_parse(&usage, argc, argv);
 	if (first < 0)
 		return hs_options_exit_code(first);
-	struct hs_error error = {{0}};
-	struct hs_profile *profile = hs_profile_load(argv[first], &error);
-	if (profile == NULL) {
-		hs_notice(error.text);
+	struct hs_profile *profile = hs_open_profile(argv[first], NULL);
+	if (profile == NULL)
 		return HS_EXIT_DATA;
-	}
 	struct hs_info info = {.report = {.profile = profile,
 					  .path = argv[first],
 					  .columns = hs_terminal_columns(STDOUT_FILENO),

@@ -1,8 +1,11 @@
 /* heapscope print: the report of a recording. */
 #include "cli/cli.h"
+#include "cli/filters.h"
+#include "cli/hiding.h"
+#include "cli/open.h"
 #include "cli/options.h"
+#include "cli/pager.h"
 #include "cli/report.h"
-#include "cli/suppress.h"
 #include "cli/terminal.h"
 
 #include <unistd.h>
@@ -13,27 +16,111 @@ static const char help[] =
 	"(temporary: freed before the thread allocated again), and never freed; then their stacks.\n"
 	"Bytes are those that the program asked for.\n"
 	"\n"
+	"With filters the values are the selection's share of the whole program's: the peak stays\n"
+	"the moment at which the whole heap was largest, and what was left out is shown beside.\n"
+	"\n"
 	"Works on a recording that is still being written, and on one that was cut off.\n"
 	"Exit codes: 0; 1 if the file cannot be read or is no recording; 2 for usage.";
+
+struct arguments {
+	int colour, raw, json, pager, list_hidden, sort;
+	uint64_t rows, depth;
+	struct hs_filter_arguments filters;
+	struct hs_hiding_arguments hidden;
+	struct hs_suppress suppress;
+};
+
+static int print(const struct arguments *arguments, const char *path, const struct hs_filter *filter,
+		 const struct hs_hiding *hiding)
+{
+	struct hs_opened opened;
+	struct hs_text text = {0};
+	if (hs_open(&opened, path, hiding, filter, &arguments->suppress, arguments->raw) != 0)
+		return HS_EXIT_DATA;
+	struct hs_report report = {
+		.profile = opened.profile,
+		.sites = &opened.sites,
+		.hiding = hiding,
+		.path = path,
+		.depth = arguments->depth,
+		.raw = arguments->raw,
+		.sorted = arguments->sort >= 0,
+		.sort = arguments->sort >= 0 ? (enum hs_metric)arguments->sort : HS_METRIC_PEAK,
+		.columns = hs_terminal_columns(STDOUT_FILENO),
+		.utf8 = hs_terminal_utf8(),
+		.rows = arguments->rows != UINT64_MAX ? arguments->rows
+			: arguments->json             ? 0
+						      : 10,
+	};
+	int result;
+	if (arguments->json)
+		hs_report_json(&text, &report);
+	else
+		hs_report_text(&text, &report);
+	if (arguments->json)
+		result = hs_write_out(&text, stdout);
+	else
+		result = hs_page(&text, arguments->pager, (enum hs_colour)arguments->colour);
+	hs_text_free(&text);
+	hs_open_close(&opened);
+	return result == 0 ? HS_EXIT_OK : HS_EXIT_DATA;
+}
+
+static int make_and_print(const struct arguments *arguments, const char *path)
+{
+	struct hs_filter filter;
+	struct hs_hiding hiding;
+	if (hs_hiding_make(&hiding, &arguments->hidden, "print") != 0)
+		return HS_EXIT_USAGE;
+	int result = HS_EXIT_USAGE;
+	if (arguments->list_hidden) {
+		result = hs_hiding_list(&hiding);
+	} else if (path == NULL) {
+		hs_message("print: which recording? e.g. heapscope print server.hs.gz");
+		hs_message("see \"heapscope print --help\"");
+	} else if (hs_filter_make(&filter, &arguments->filters, "print") == 0) {
+		result = print(arguments, path, &filter, &hiding);
+		hs_filter_free(&filter);
+	}
+	hs_hiding_free(&hiding);
+	return result;
+}
 
 int hs_command_print(int argc, char **argv)
 {
 	static const char *const colours[] = {"auto", "always", "never", NULL};
-	int colour = HS_COLOUR_AUTO, raw = 0, json = 0;
-	uint64_t rows = UINT64_MAX, depth = 40;
-	struct hs_suppress suppress = {0};
-	struct hs_suppressions suppressions = {0};
+	static const char *const sorts[] = {
+		"peak",   "allocated", "calls",    "temporary", /* as enum hs_metric */
+		"leaked", "moved",     "lifetime", NULL};
+	struct arguments arguments = {
+		.pager = 1,
+		.sort = -1,
+		.rows = UINT64_MAX,
+		.depth = 40,
+		.filters = HS_FILTER_ARGUMENTS,
+	};
 	const struct hs_option options[] = {
-		{'n', "number", HS_OPTION_NUMBER, &rows, 0, "N", NULL, "rows of each table: 10; 0 shows all"},
-		{0, "depth", HS_OPTION_NUMBER, &depth, 0, "N", NULL, "frames of each stack: 40; 0 shows all"},
-		{0, "raw", HS_OPTION_SET, &raw, 1, NULL, NULL,
+		{0, "sort", HS_OPTION_CHOICE, &arguments.sort, 0, "METRIC", sorts,
+		 "one table, by peak, allocated, calls, temporary, leaked, moved or lifetime"},
+		{'n', "number", HS_OPTION_NUMBER, &arguments.rows, 0, "N", NULL,
+		 "rows of each table: 10; 0 shows all"},
+		{0, "depth", HS_OPTION_NUMBER, &arguments.depth, 0, "N", NULL,
+		 "frames of each stack, levels of a tree: 40; 0 shows all"},
+		{0, "raw", HS_OPTION_SET, &arguments.raw, 1, NULL, NULL,
 		 "show the frames of allocators and containers, which are folded into their callers "
 		 "otherwise"},
-		HS_SUPPRESS_OPTIONS(suppress),
-		{0, "json", HS_OPTION_SET, &json, 1, NULL, NULL,
+		HS_SUPPRESS_OPTIONS(arguments.suppress),
+		{0, "json", HS_OPTION_SET, &arguments.json, 1, NULL, NULL,
 		 "write JSON with raw integers (docs/json.md): all sites, or the N largest with -n"},
-		{0, "color", HS_OPTION_CHOICE, &colour, 0, "WHEN", colours,
+		{0, "color", HS_OPTION_CHOICE, &arguments.colour, 0, "WHEN", colours,
 		 "auto (on a terminal, the default), always or never"},
+		{0, "no-pager", HS_OPTION_SET, &arguments.pager, 0, NULL, NULL,
+		 "do not show it in $PAGER (or less) on a terminal"},
+		HS_FILTER_OPTIONS(arguments.filters),
+		{0, "", HS_OPTION_TITLE, NULL, 0, NULL, NULL, "hidden frames"},
+		HS_HIDING_OPTIONS(arguments.hidden),
+		{0, "list-hidden", HS_OPTION_SET, &arguments.list_hidden, 1, NULL, NULL,
+		 "list the rules that hide frames; no FILE is needed"},
 		{0},
 	};
 	const struct hs_usage usage = {
@@ -41,55 +128,14 @@ int hs_command_print(int argc, char **argv)
 		.operands = "FILE",
 		.help = help,
 		.options = options,
-		.fewest = 1,
 		.most = 1,
-		.missing = "which recording? e.g. heapscope print server.hs.gz",
 	};
 	int first = hs_options_parse(&usage, argc, argv);
-	if (first < 0)
-		return hs_options_exit_code(first);
-
-	struct hs_error error = {{0}};
-	struct hs_profile *profile = hs_profile_load(argv[first], &error);
-	if (profile == NULL) {
-		hs_notice(error.text);
-		return HS_EXIT_DATA;
+	int result = hs_options_exit_code(first);
+	if (first >= 0) {
+		result = make_and_print(&arguments, first < argc ? argv[first] : NULL);
 	}
-	struct hs_sites sites = {0};
-	if (hs_suppress(&suppress, profile, &suppressions, &error) != 0 ||
-	    hs_sites_make(profile, raw, &sites, &error) != 0) {
-		hs_notice(error.text);
-		hs_suppressions_free(&suppressions);
-		hs_profile_free(profile);
-		return HS_EXIT_DATA;
-	}
-	/* the report says it too; whoever sends that to a file is to see it here */
-	if (profile->facts.warning && !isatty(STDOUT_FILENO))
-		hs_message("warning: %s: %s", argv[first], profile->facts.warning);
-
-	struct hs_report report = {
-		.profile = profile,
-		.sites = &sites,
-		.path = argv[first],
-		.depth = depth,
-		.raw = raw,
-		.columns = hs_terminal_columns(STDOUT_FILENO),
-		.utf8 = hs_terminal_utf8(),
-		.rows = rows != UINT64_MAX ? rows
-			: json             ? 0
-					   : 10,
-	};
-	struct hs_text text = {0};
-	if (json)
-		hs_report_json(&text, &report);
-	else
-		hs_report_text(&text, &report);
-	if (!json && !hs_terminal_colour(STDOUT_FILENO, (enum hs_colour)colour))
-		hs_text_strip_colour(&text);
-	int result = hs_write_out(&text, stdout);
-	hs_text_free(&text);
-	hs_sites_free(&sites);
-	hs_profile_free(profile);
-	hs_suppressions_free(&suppressions);
-	return result == 0 ? HS_EXIT_OK : HS_EXIT_DATA;
+	hs_filter_arguments_free(&arguments.filters);
+	hs_hiding_arguments_free(&arguments.hidden);
+	return result;
 }

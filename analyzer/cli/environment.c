@@ -12,6 +12,10 @@ const struct hs_variable hs_variables[] = {
 	 "how stacks are walked: fast (the default: heapscope's own unwinder, libunwind for what it cannot "
 	 "walk), "
 	 "libunwind (all by libunwind, slow), or fp (frame pointers only)"},
+	{"HEAPSCOPE_CONFIG", NULL, "config",
+	 "a file of frames to hide, as by --config, which takes its place; empty: none"},
+	{"PAGER", NULL, "no-pager",
+	 "what shows the report on a terminal, less by default; empty or cat: nothing does"},
 	{"HEAPSCOPE_SUPPRESSIONS", NULL, "suppressions",
 	 "a file of rules for leaks, as by --suppressions, which takes its place"},
 	{"HEAPSCOPE_SOCKET", "run", NULL,

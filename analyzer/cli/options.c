@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "cli/nearest.h"
+#include "cli/parse.h"
 #include "cli/terminal.h"
 
 #include <ctype.h>
@@ -42,7 +43,8 @@ static int unknown_option(const struct hs_usage *usage, const char *typed)
 	if (strncmp(typed, "--", 2) == 0) {
 		snprintf(word, sizeof(word), "%.*s", (int)strcspn(typed + 2, "="), typed + 2);
 		for (const struct hs_option *option = usage->options; option->name; option++)
-			hs_nearest_offer(&nearest, word, option->name);
+			if (option->kind != HS_OPTION_TITLE)
+				hs_nearest_offer(&nearest, word, option->name);
 		hs_nearest_offer(&nearest, word, "help");
 	}
 	if (nearest.name)
@@ -117,6 +119,34 @@ static int store_choice(const struct hs_usage *usage, const struct hs_option *op
 	return wrong(usage);
 }
 
+static int store_amount(const struct hs_usage *usage, const struct hs_option *option)
+{
+	bool size = option->kind == HS_OPTION_SIZE;
+	uint64_t amount;
+	if (size ? hs_parse_size(optarg, &amount) : hs_parse_time(optarg, &amount)) {
+		*(uint64_t *)option->value = amount;
+		return 0;
+	}
+	hs_message(size ? "%s: --%s wants a size, not \"%s\": bytes, or with a unit, like 64KiB or 1.5M"
+			: "%s: --%s wants a time, not \"%s\": seconds, or with a unit, like 200ms or 2min",
+		   usage->command, option->name, optarg);
+	return wrong(usage);
+}
+
+void hs_list_free(struct hs_list *list)
+{
+	free(list->items);
+	*list = (struct hs_list){0};
+}
+
+static int store_item(const struct hs_option *option)
+{
+	struct hs_list *list = option->value;
+	list->items = hs_grow(list->items, list->count, &list->capacity, sizeof(*list->items));
+	list->items[list->count++] = optarg;
+	return 0;
+}
+
 static int store(const struct hs_usage *usage, const struct hs_option *option)
 {
 	switch (option->kind) {
@@ -130,6 +160,13 @@ static int store(const struct hs_usage *usage, const struct hs_option *option)
 		return store_number(usage, option);
 	case HS_OPTION_CHOICE:
 		return store_choice(usage, option);
+	case HS_OPTION_LIST:
+		return store_item(option);
+	case HS_OPTION_SIZE:
+	case HS_OPTION_TIME:
+		return store_amount(usage, option);
+	case HS_OPTION_TITLE:
+		break;
 	}
 	return 0;
 }
@@ -148,24 +185,42 @@ static int check_operands(const struct hs_usage *usage, int argc, char **argv)
 	return optind;
 }
 
+/* Hands the usage over without the titles, which only --help has. */
+static void show_usage(const struct hs_usage *usage)
+{
+	struct hs_usage shown = *usage;
+	struct hs_option *options = hs_allocate_zero(option_count(usage) + 1, sizeof(*options));
+	size_t count = 0;
+	for (const struct hs_option *option = usage->options; option->name; option++) {
+		if (option->kind != HS_OPTION_TITLE)
+			options[count++] = *option;
+	}
+	shown.options = options;
+	viewer.see(&shown, viewer.context);
+	free(options);
+}
+
 int hs_options_parse(const struct hs_usage *usage, int argc, char **argv)
 {
 	if (viewer.see) {
-		viewer.see(usage, viewer.context);
+		show_usage(usage);
 		return HS_OPTIONS_HELPED;
 	}
 	size_t count = option_count(usage);
 	struct option *long_options = hs_allocate_zero(count + 2, sizeof(*long_options));
 	struct hs_text letters = {0};
 	hs_text_add(&letters, usage->stop_at_operand ? "+:h" : ":h");
+	size_t known = 0;
 	for (size_t i = 0; i < count; i++) {
 		const struct hs_option *option = &usage->options[i];
 		int has_argument = option->kind == HS_OPTION_SET ? no_argument : required_argument;
-		long_options[i] = (struct option){option->name, has_argument, NULL, FIRST + (int)i};
+		if (option->kind == HS_OPTION_TITLE)
+			continue;
+		long_options[known++] = (struct option){option->name, has_argument, NULL, FIRST + (int)i};
 		if (option->letter)
 			hs_text_addf(&letters, "%c%s", option->letter, has_argument ? ":" : "");
 	}
-	long_options[count] = (struct option){"help", no_argument, NULL, HELP};
+	long_options[known] = (struct option){"help", no_argument, NULL, HELP};
 
 	int found, result = 0;
 	optind = 0; /* glibc: start afresh */

@@ -5,6 +5,7 @@
 #define HS_OPTIONS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum hs_option_kind {
@@ -12,7 +13,18 @@ enum hs_option_kind {
 	HS_OPTION_TEXT,    /* *(const char **)value = the argument */
 	HS_OPTION_NUMBER,  /* *(uint64_t *)value = the argument, a decimal number */
 	HS_OPTION_CHOICE,  /* *(int *)value = the argument's index in choices */
+	HS_OPTION_LIST,    /* adds the argument to *(struct hs_list *)value */
+	HS_OPTION_SIZE,    /* *(uint64_t *)value = bytes: "4096", "64k", "1.5MiB" */
+	HS_OPTION_TIME, /* *(uint64_t *)value = microseconds: "1.5" and "1.5s" are seconds, "200ms", "2min" */
+	HS_OPTION_TITLE, /* no option: a line in the help above those that follow; its name is "" */
 };
+
+struct hs_list {
+	const char **items;
+	uint32_t count;
+	size_t capacity;
+};
+void hs_list_free(struct hs_list *list);
 
 struct hs_option {
 	char letter; /* 0: none */

@@ -95,19 +95,29 @@ static void add_paragraphs(struct hs_text *text, const char *words)
 /* A term in the left column, its explanation in the right one. */
 static void add_term(struct hs_text *text, const char *term, const char *help)
 {
-	hs_text_left(text, term, INDENT);
 	if (strlen(term) > INDENT - 2) {
-		hs_text_add(text, "\n");
+		hs_text_addf(text, "%s\n", term);
 		hs_text_repeat(text, " ", INDENT);
+	} else {
+		hs_text_left(text, term, INDENT);
 	}
 	add_wrapped(text, help, INDENT);
 }
 
 static void add_options(struct hs_text *text, const struct hs_usage *usage)
 {
+	bool own_part = false; /* the first part of the list, which has --help at its end, is over */
 	hs_text_add(text, "options:\n");
 	for (const struct hs_option *option = usage->options; option->name; option++) {
 		struct hs_text left = {0};
+		if (option->kind == HS_OPTION_TITLE) {
+			if (!own_part)
+				add_term(text, "  -h, --help", "show this help");
+			own_part = true;
+			hs_text_add(text, "\n");
+			hs_text_addf(text, "%s:\n", option->help);
+			continue;
+		}
 		if (option->letter)
 			hs_text_addf(&left, "  -%c, --%s", option->letter, option->name);
 		else
@@ -117,7 +127,8 @@ static void add_options(struct hs_text *text, const struct hs_usage *usage)
 		add_term(text, left.bytes, option->help);
 		hs_text_free(&left);
 	}
-	add_term(text, "  -h, --help", "show this help");
+	if (!own_part)
+		add_term(text, "  -h, --help", "show this help");
 }
 
 static void add_environment(struct hs_text *text, const struct hs_usage *usage)

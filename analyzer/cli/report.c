@@ -373,6 +373,13 @@ static void add_notes(struct hs_text *text, const struct hs_report *report)
 			  hs_counted(facts->late_events, "event").text,
 			  hs_counted(facts->repaired_frees, "free").text);
 	add_missing_lines(text, report);
+	if (report->hiding && report->hiding->config) {
+		struct hs_text path = {0};
+		hs_text_clean(&path, report->hiding->config);
+		paragraph(text, report,
+			  "note: ", "%s says which frames to hide too; --config \"\" reads none", path.bytes);
+		hs_text_free(&path);
+	}
 	if (!report->raw)
 		paragraph(text, report, "note: ",
 			  "stacks are shown without the insides of allocators, containers and libc; --raw "
@@ -392,20 +399,26 @@ static void add_next(struct hs_text *text, const struct hs_report *report)
 
 void hs_report_text(struct hs_text *text, const struct hs_report *report)
 {
-	const struct hs_counts *counts = &report->sites->replay.totals.counts;
+	const struct hs_replay *replay = &report->sites->replay;
+	bool filtered = hs_report_is_filtered(report);
 	add_command(text, report);
 	add_facts(text, report);
 	add_warnings(text, report);
 	hs_text_add(text, "\n");
-	if (!hs_counts_any(counts)) {
+	if (!hs_counts_any(filtered ? &replay->all.counts : &replay->totals.counts)) {
 		hs_text_add(text, "  No allocation was recorded.\n\n");
 		add_notes(text, report);
 		return;
 	}
-	add_headline(text, report);
-	if (!(report->sites->replay.unknown & HS_TOLD_EVENTS)) {
+	if (filtered)
+		hs_report_selection(text, report);
+	else
+		add_headline(text, report);
+	if (!hs_counts_any(&replay->totals.counts))
+		return;
+	if (!(replay->unknown & HS_TOLD_EVENTS)) {
 		hs_text_add(text, "\n");
-		hs_chart(text, report->profile, &report->sites->replay, report->columns, report->utf8);
+		hs_chart(text, report->profile, replay, report->columns, report->utf8);
 	}
 	hs_report_sites(text, report);
 	hs_text_add(text, "\n");

@@ -8,21 +8,38 @@
 #ifndef HS_REPORT_H
 #define HS_REPORT_H
 
+#include "base/format.h"
 #include "base/text.h"
 #include "cli/groups.h"
+#include "cli/hiding.h"
 #include "profile/profile.h"
 
 #include <stdbool.h>
 
 struct hs_report {
-	const struct hs_profile *profile;
+	const struct hs_profile *profile; /* with its filter, if there is one */
 	const struct hs_sites *sites;
-	const char *path; /* of the recording */
-	uint64_t rows;    /* of each table; 0: all */
-	uint64_t depth;   /* frames of a stack; 0: all */
+	const struct hs_hiding *hiding; /* NULL: the built-in rules */
+	const char *path;               /* of the recording */
+	uint64_t rows;                  /* of each table; 0: all */
+	uint64_t depth;                 /* frames of a stack; 0: all */
 	unsigned columns;
+	enum hs_metric sort;
+	bool sorted; /* by `sort`; else the tables that most people want */
 	bool raw, utf8;
 };
+
+bool hs_report_is_filtered(const struct hs_report *report);
+/* Whether some of what is live at the end is suppressed, so that it does not count as leaked. */
+bool hs_report_is_suppressed(const struct hs_report *report);
+/* What views go by: samples are calls. */
+enum hs_metric hs_report_metric(const struct hs_report *report);
+/* A metric's value for people: "1.2 MiB", "12,345", "3.20 s". */
+struct hs_number hs_amount(enum hs_metric metric, uint64_t value);
+/* What 100% of a metric is: "6.1 MiB", "1.2 MiB selected", "30,650 calls". */
+void hs_report_whole(struct hs_text *text, const struct hs_report *report, enum hs_metric metric);
+/* report_filter.c: the filter, and how its selection and the rest make up the whole. */
+void hs_report_selection(struct hs_text *text, const struct hs_report *report);
 
 /* Adds what was run, cleaned: a command line, or those that were merged. */
 void hs_report_command(struct hs_text *line, const struct hs_facts *facts);

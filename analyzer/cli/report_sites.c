@@ -5,6 +5,7 @@
 #include "base/format.h"
 #include "base/memory.h"
 #include "base/names.h"
+#include "profile/filter.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,23 +20,26 @@ struct work {
 };
 
 static const struct table {
-	enum hs_metric metric;
-	const char *title, *value, *second, *noun, *nothing;
-} tables[] = {
-	{HS_METRIC_PEAK, "TOP SITES BY PEAK", "peak", "blocks", "", "the heap was never more than 0 bytes"},
-	{HS_METRIC_CALLS, "TOP SITES BY CALLS", "calls", "allocated", " calls", "nothing was allocated"},
-	{HS_METRIC_TEMPORARY, "TOP SITES BY TEMPORARY ALLOCATIONS", "temporary", "of calls", " temporary",
-	 "no block was freed before its thread allocated again"},
-	{HS_METRIC_LEAKED, "TOP SITES BY LEAK", "live", "blocks", "", "nothing was live"},
+	const char *title, *value, *second, *nothing;
+	uint32_t told; /* what the second column needs */
+} tables[HS_METRICS] = {
+	[HS_METRIC_PEAK] = {"TOP SITES BY PEAK", "peak", "blocks", "the heap was never more than 0 bytes",
+			    HS_TOLD_PEAK_BLOCKS},
+	[HS_METRIC_ALLOCATED] = {"TOP SITES BY ALLOCATED BYTES", "allocated", "calls",
+				 "nothing was allocated", HS_TOLD_ALLOCATIONS},
+	[HS_METRIC_CALLS] = {"TOP SITES BY CALLS", "calls", "allocated", "nothing was allocated",
+			     HS_TOLD_ALLOCATED_BYTES},
+	[HS_METRIC_TEMPORARY] = {"TOP SITES BY TEMPORARY ALLOCATIONS", "temporary", "of calls",
+				 "no block was freed before its thread allocated again", HS_TOLD_ALLOCATIONS},
+	[HS_METRIC_LEAKED] = {"TOP SITES BY LEAK", "live", "blocks", "nothing was live", HS_TOLD_LIVE_BLOCKS},
+	[HS_METRIC_MOVED] = {"TOP SITES BY MOVED BYTES", "moved", "moves", "no realloc had to move a block",
+			     HS_TOLD_MOVED},
+	[HS_METRIC_LIFETIME] = {"TOP SITES BY LIFETIME", "sum", "a block", "no block lived for a microsecond",
+				HS_TOLD_ALLOCATIONS},
 };
 
-/* Of imported files that tell nothing else. */
-static const struct table samples_table = {HS_METRIC_CALLS, "TOP SITES BY SAMPLES", "samples", "",
-					   " samples",      "there is no sample"};
-static const struct table bytes_tables[] = {
-	{HS_METRIC_ALLOCATED, "TOP SITES BY ALLOCATED BYTES", "allocated", "", "", "nothing was allocated"},
-	{HS_METRIC_MOVED, "TOP SITES BY MOVED BYTES", "moved", "", "", "nothing was moved"},
-};
+/* A profiler's samples are calls that allocate nothing. */
+static const struct table samples_table = {"TOP SITES BY SAMPLES", "samples", "", "there is no sample", 0};
 
 /* ---- frames ---------------------------------------------------------------------------------------------
  */
@@ -101,35 +105,34 @@ void hs_frame_row(struct hs_text *text, const struct hs_report *report, uint32_t
 /* ---- tables ---------------------------------------------------------------------------------------------
  */
 
-static struct hs_number table_value(const struct table *table, const struct hs_counts *counts)
+static struct hs_number second_value(enum hs_metric metric, const struct hs_counts *counts)
 {
-	uint64_t value = hs_metric_value(counts, table->metric);
-	return hs_metrics[table->metric].unit == HS_UNIT_BYTES ? hs_size(value) : hs_count(value);
-}
-
-static struct hs_number table_second(const struct table *table, const struct hs_report *report,
-				     const struct hs_counts *counts)
-{
-	static const uint32_t told[HS_METRICS] = {
-		[HS_METRIC_PEAK] = HS_TOLD_PEAK_BLOCKS,
-		[HS_METRIC_CALLS] = HS_TOLD_ALLOCATED_BYTES,
-		[HS_METRIC_TEMPORARY] = HS_TOLD_ALLOCATIONS,
-		[HS_METRIC_LEAKED] = HS_TOLD_LIVE_BLOCKS,
-	};
-	if (!*table->second)
-		return (struct hs_number){""};
-	if (report->sites->replay.unknown & told[table->metric])
-		return (struct hs_number){"-"};
-	switch (table->metric) {
+	switch (metric) {
 	case HS_METRIC_PEAK:
 		return hs_count(counts->peak_blocks);
+	case HS_METRIC_ALLOCATED:
+		return hs_count(counts->allocations);
 	case HS_METRIC_CALLS:
 		return hs_size(counts->allocated_bytes);
 	case HS_METRIC_TEMPORARY:
 		return hs_share(counts->temporary, counts->allocations);
+	case HS_METRIC_MOVED:
+		return hs_count(counts->moved);
+	case HS_METRIC_LIFETIME:
+		return hs_time(counts->allocations ? counts->lifetime_us / counts->allocations : 0);
 	default:
 		return hs_count(counts->live_blocks - counts->suppressed_blocks);
 	}
+}
+
+static struct hs_number table_second(const struct table *table, enum hs_metric metric,
+				     const struct hs_report *report, const struct hs_counts *counts)
+{
+	if (!*table->second)
+		return (struct hs_number){""};
+	if (report->sites->replay.unknown & table->told)
+		return (struct hs_number){"-"};
+	return second_value(metric, counts);
 }
 
 static void widen(size_t *columns, size_t least)
@@ -161,15 +164,15 @@ void hs_report_title(struct hs_text *text, const struct hs_report *report, const
 }
 
 static void add_rows(struct hs_text *text, struct work *work, const struct table *table,
-		     const uint32_t *order, uint32_t rows, uint64_t total)
+		     enum hs_metric metric, const uint32_t *order, uint32_t rows, uint64_t total)
 {
 	const struct hs_report *report = work->report;
 	size_t value = strlen(table->value), second = strlen(table->second), number = 2, place = 0;
 	for (uint32_t row = 0; row < rows; row++) {
 		struct hs_group *group = &work->groups.items[order[row]];
-		show_group(work, group, table->metric);
-		widen(&value, strlen(table_value(table, &group->counts).text));
-		widen(&second, strlen(table_second(table, report, &group->counts).text));
+		show_group(work, group, metric);
+		widen(&value, strlen(hs_amount(metric, hs_metric_value(&group->counts, metric)).text));
+		widen(&second, strlen(table_second(table, metric, report, &group->counts).text));
 		widen(&number, strlen(hs_count(group->number).text));
 		widen(&place, hs_frame_place_columns(report, group->frame, 24));
 	}
@@ -190,78 +193,98 @@ static void add_rows(struct hs_text *text, struct work *work, const struct table
 	uint64_t sum = 0;
 	for (uint32_t row = 0; row < rows; row++) {
 		const struct hs_group *group = &work->groups.items[order[row]];
-		uint64_t metric = hs_metric_value(&group->counts, table->metric);
-		sum += metric;
+		uint64_t amount = hs_metric_value(&group->counts, metric);
+		sum += amount;
 		hs_text_right(text, hs_count(group->number).text, number);
 		hs_text_add(text, "  " HS_BOLD);
-		hs_text_right(text, table_value(table, &group->counts).text, value);
-		hs_text_addf(text, HS_PLAIN " %6s %6s  ", hs_share(metric, total).text,
+		hs_text_right(text, hs_amount(metric, amount).text, value);
+		hs_text_addf(text, HS_PLAIN " %6s %6s  ", hs_share(amount, total).text,
 			     hs_share(sum, total).text);
-		hs_text_right(text, table_second(table, report, &group->counts).text, second);
+		hs_text_right(text, table_second(table, metric, report, &group->counts).text, second);
 		hs_text_add(text, "  ");
 		hs_frame_row(text, report, group->frame, name, place);
 		hs_text_add(text, "\n");
 	}
 }
 
-static void add_table(struct hs_text *text, struct work *work, const struct table *table)
+static void add_title(struct hs_text *text, const struct hs_report *report, const struct table *table,
+		      enum hs_metric metric, const char *right)
+{
+	struct hs_text title = {0};
+	const struct hs_filter *filter = report->profile->filter;
+	hs_text_add(&title, table->title);
+	if (metric == HS_METRIC_PEAK && filter && filter->at_us != HS_TIME_NONE) {
+		hs_text_free(&title);
+		hs_text_addf(&title, "TOP SITES LIVE AT %s", hs_time(filter->at_us).text);
+	}
+	hs_report_title(text, report, title.bytes, right);
+	hs_text_free(&title);
+}
+
+static void add_table(struct hs_text *text, struct work *work, const struct table *table,
+		      enum hs_metric metric)
 {
 	const struct hs_report *report = work->report;
-	const struct hs_facts *facts = &report->profile->facts;
-	const struct hs_counts *totals = &report->sites->replay.totals.counts;
-	uint64_t total = hs_metric_value(totals, table->metric), sum = 0;
-	uint32_t *order, count = hs_groups_sort(&work->groups, table->metric, &order);
+	const char *end = metric == HS_METRIC_LEAKED ? hs_end_words(&report->profile->facts) : "";
+	uint64_t total = hs_metric_value(&report->sites->replay.totals.counts, metric), sum = 0;
+	uint32_t *order, count = hs_groups_sort(&work->groups, metric, &order);
 	uint32_t rows = report->rows && report->rows < count ? (uint32_t)report->rows : count;
 	for (uint32_t row = 0; row < rows; row++)
-		sum += hs_metric_value(&work->groups.items[order[row]].counts, table->metric);
-	struct hs_number all = table_value(table, totals);
+		sum += hs_metric_value(&work->groups.items[order[row]].counts, metric);
 	struct hs_text right = {0};
-	hs_text_addf(&right, "%s of %s", hs_count(rows).text, hs_counted(count, "site").text);
-	if (count)
-		hs_text_addf(&right, ", %s of %s%s", hs_share(sum, total).text, all.text, table->noun);
-	if (table->metric == HS_METRIC_LEAKED)
-		hs_text_addf(&right, " live %s%s", hs_end_words(facts),
-			     totals->suppressed_bytes || totals->suppressed_blocks ? ", not suppressed" : "");
-	hs_report_title(text, report, table->title, count ? right.bytes : "");
+	hs_text_addf(&right, "%s of %s, %s of ", hs_count(rows).text, hs_counted(count, "site").text,
+		     hs_share(sum, total).text);
+	if (table == &samples_table)
+		hs_text_addf(&right, "%s samples", hs_count(total).text);
+	else
+		hs_report_whole(&right, report, metric);
+	add_title(text, report, table, metric, count ? right.bytes : "");
 	hs_text_free(&right);
-	if (count == 0 && table->metric == HS_METRIC_LEAKED) {
-		hs_text_addf(text, "  %s %s%s\n", table->nothing, hs_end_words(facts),
-			     totals->suppressed_bytes || totals->suppressed_blocks
-				     ? ", but for what is suppressed"
-				     : "");
-	} else if (count == 0) {
-		hs_text_addf(text, "  %s\n", table->nothing);
-	} else {
-		add_rows(text, work, table, order, rows, total);
-	}
-	if (rows < count) {
-		bool bytes = hs_metrics[table->metric].unit == HS_UNIT_BYTES;
+	if (count == 0)
+		hs_text_addf(text, "  %s%s%s%s%s\n", table->nothing, *end ? " " : "", end,
+			     *end && hs_report_is_suppressed(report) ? ", but for what is suppressed" : "",
+			     hs_report_is_filtered(report) ? ", of what is selected" : "");
+	else
+		add_rows(text, work, table, metric, order, rows, total);
+	if (rows < count)
 		hs_text_addf(text, "    %s more site%s, %s (%s); -n 0 shows all\n",
 			     hs_count(count - rows).text, count - rows == 1 ? "" : "s",
-			     bytes ? hs_size(total - sum).text : hs_count(total - sum).text,
-			     hs_share(total - sum, total).text);
-	}
+			     hs_amount(metric, total - sum).text, hs_share(total - sum, total).text);
 	free(order);
 }
 
-/* Those of what the file tells. */
+/* A table that was asked for; else those that most people want, of what the file tells. */
 static void add_tables(struct hs_text *text, struct work *work)
 {
-	uint32_t unknown = work->report->sites->replay.unknown;
+	static const enum hs_metric wanted[] = {HS_METRIC_PEAK, HS_METRIC_CALLS, HS_METRIC_TEMPORARY,
+						HS_METRIC_LEAKED};
+	static const enum hs_metric else_wanted[] = {HS_METRIC_ALLOCATED, HS_METRIC_MOVED};
+	const struct hs_report *report = work->report;
+	uint32_t unknown = report->sites->replay.unknown;
 	unsigned added = 0;
-	if (work->report->profile->facts.subject == HS_SUBJECT_SAMPLES) {
-		add_table(text, work, &samples_table);
+	if (report->profile->facts.subject == HS_SUBJECT_SAMPLES) {
+		add_table(text, work, &samples_table, HS_METRIC_CALLS);
 		return;
 	}
-	for (unsigned i = 0; i < sizeof(tables) / sizeof(*tables); i++) {
-		if (unknown & hs_metrics[tables[i].metric].told)
+	if (report->sorted) {
+		enum hs_metric metric = report->sort;
+		if (!(unknown & hs_metrics[metric].told)) {
+			add_table(text, work, &tables[metric], metric);
+			return;
+		}
+		add_title(text, report, &tables[metric], metric, "");
+		hs_text_add(text, "  not known from this file\n");
+		return;
+	}
+	for (unsigned i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
+		if (unknown & hs_metrics[wanted[i]].told)
 			continue;
-		add_table(text, work, &tables[i]);
+		add_table(text, work, &tables[wanted[i]], wanted[i]);
 		added++;
 	}
-	for (unsigned i = 0; added == 0 && i < sizeof(bytes_tables) / sizeof(*bytes_tables); i++) {
-		if (!(unknown & hs_metrics[bytes_tables[i].metric].told))
-			add_table(text, work, &bytes_tables[i]);
+	for (unsigned i = 0; added == 0 && i < sizeof(else_wanted) / sizeof(*else_wanted); i++) {
+		if (!(unknown & hs_metrics[else_wanted[i]].told))
+			add_table(text, work, &tables[else_wanted[i]], else_wanted[i]);
 	}
 }
 
@@ -271,7 +294,8 @@ void hs_report_sites(struct hs_text *text, const struct hs_report *report)
 	hs_groups_make(&work.groups, report->profile, report->sites);
 	work.shown = hs_allocate_zero((size_t)work.groups.count + 1, sizeof(*work.shown));
 	add_tables(text, &work);
-	hs_report_title(text, report, "STACKS", "innermost frame first; > is your own line");
+	if (work.shown_count)
+		hs_report_title(text, report, "STACKS", "innermost frame first; > is your own line");
 	for (uint32_t i = 0; i < work.shown_count; i++)
 		hs_report_stacks(text, report, &work.groups, &work.groups.items[work.shown[i]]);
 	free(work.shown);

@@ -11,10 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STACKS_A_TABLE = 3, INDENT = 4, LEAST_COMMON = 4, MOST_PLACE = 34 };
+enum { STACKS_A_TABLE = 3, INDENT = 4, LEAST_COMMON = 4, MOST_PLACE = 34, DEEPEST_COPY = 10000 };
 
 struct stack {
 	const uint32_t *frames; /* shown, innermost first */
+	uint32_t *copy;         /* NULL: they are the site's */
 	uint32_t count;
 	uint32_t own;   /* position of the own line; count: none */
 	uint32_t order; /* of its first site: breaks ties */
@@ -45,6 +46,27 @@ static uint32_t skip_rust_start(const struct hs_profile *profile, const uint32_t
 	return end;
 }
 
+/* Plumbing between the user's own functions: std::sort, an executor's way from its main loop to a task. */
+static void skip_internal(const struct hs_profile *profile, struct stack *stack)
+{
+	uint32_t internal = 0, count = 0, own = stack->own;
+	for (uint32_t i = 0; i < stack->count && i < DEEPEST_COPY; i++)
+		internal += profile->frames[stack->frames[i]].internal;
+	if (internal == 0 || internal == stack->count || stack->count > DEEPEST_COPY)
+		return;
+	stack->copy = hs_allocate_zero(stack->count - internal + 1, sizeof(*stack->copy));
+	for (uint32_t i = 0; i < stack->count; i++) {
+		if (i == own)
+			stack->own = count;
+		if (i == own || !profile->frames[stack->frames[i]].internal)
+			stack->copy[count++] = stack->frames[i];
+	}
+	if (own >= stack->count)
+		stack->own = count;
+	stack->frames = stack->copy;
+	stack->count = count;
+}
+
 static struct stack visible_stack(const struct hs_report *report, uint32_t index)
 {
 	const struct hs_site *site = &report->sites->items[index];
@@ -57,13 +79,16 @@ static struct stack visible_stack(const struct hs_report *report, uint32_t index
 			end--;
 		end = skip_rust_start(report->profile, site->frames, own + 1, end);
 	}
-	return (struct stack){
+	struct stack stack = {
 		.frames = site->frames + first,
 		.count = end - first,
 		.own = own < end ? own - first : end - first,
 		.order = index,
 		.counts = site->counts,
 	};
+	if (!report->raw)
+		skip_internal(report->profile, &stack);
+	return stack;
 }
 
 struct context {
@@ -122,10 +147,12 @@ static uint32_t make_stacks(const struct hs_report *report, const struct hs_grou
 		all[i] = visible_stack(report, groups->sites[group->first + i]);
 	qsort_r(all, group->count, sizeof(*all), compare_by_frames, &context);
 	for (uint32_t i = 0; i < group->count; i++) {
-		if (count && same_frames(report->profile, &all[count - 1], &all[i]))
+		if (count && same_frames(report->profile, &all[count - 1], &all[i])) {
 			hs_counts_add(&all[count - 1].counts, &all[i].counts);
-		else
+			free(all[i].copy);
+		} else {
 			all[count++] = all[i];
+		}
 	}
 	*stacks = all;
 	return count;
@@ -285,5 +312,7 @@ void hs_report_stacks(struct hs_text *text, const struct hs_report *report, cons
 	}
 	if (printed < count)
 		hs_text_addf(text, "  %s more; --json has all\n", hs_counted(count - printed, "stack").text);
+	for (uint32_t i = 0; i < count; i++)
+		free(stacks[i].copy);
 	free(stacks);
 }

@@ -13,6 +13,8 @@ const struct hs_fold_group hs_fold_groups[] = {
 	 "malloc and its kin; xmalloc, g_malloc and other wrappers that end the program on failure"},
 	{HS_FOLD_CXX, "c++", "operator new; libstdc++ and libc++"},
 	{HS_FOLD_RUST, "rust", "alloc, core, std and hashbrown"},
+	{HS_FOLD_LOOPS, "loops",
+	 "what calls the program's own code back: tokio, futures, rayon, asio, main loops"},
 	{0},
 };
 
@@ -23,6 +25,10 @@ const struct hs_fold_group hs_fold_groups[] = {
 #define CXX(how, text, example)                                                                              \
 	{                                                                                                    \
 		HS_FOLD_CXX, HS_FOLD_##how, text, example                                                    \
+	}
+#define LOOPS(how, text, example)                                                                            \
+	{                                                                                                    \
+		HS_FOLD_LOOPS, HS_FOLD_##how, text, example                                                  \
 	}
 #define RUST(how, text, example)                                                                             \
 	{                                                                                                    \
@@ -105,6 +111,28 @@ const struct hs_fold_rule hs_fold_rules[] = {
 	RUST(NAME, "__rust_try", "__rust_try"), /* catch_unwind */
 	RUST(START, "__rg_", "__rg_alloc"),
 	RUST(START, "__rdl_", "__rdl_realloc"),
+
+	LOOPS(CRATE, "tokio", "tokio::runtime::scheduler::multi_thread::worker::Context::run_task"),
+	LOOPS(CRATE, "futures", "futures::stream::unfold::unfold"),
+	LOOPS(CRATE, "futures_core", "futures_core::stream::Stream::size_hint"),
+	LOOPS(CRATE, "futures_util", "futures_util::future::future::FutureExt::poll_unpin"),
+	LOOPS(CRATE, "futures_executor", "futures_executor::local_pool::run_executor"),
+	LOOPS(CRATE, "async_std", "async_std::task::builder::Builder::blocking"),
+	LOOPS(CRATE, "async_task", "async_task::raw::RawTask<F,T,S,M>::run"),
+	LOOPS(CRATE, "async_executor", "async_executor::Executor::run"),
+	LOOPS(CRATE, "async_global_executor", "async_global_executor::executor::block_on"),
+	LOOPS(CRATE, "async_io", "async_io::driver::block_on"),
+	LOOPS(CRATE, "smol", "smol::spawn::spawn"),
+	LOOPS(CRATE, "actix_rt", "actix_rt::system::SystemRunner::block_on"),
+	LOOPS(CRATE, "rayon", "rayon::iter::plumbing::bridge_producer_consumer::helper"),
+	LOOPS(CRATE, "rayon_core", "rayon_core::join::join_context"),
+	LOOPS(CRATE, "tracing", "<tracing::instrument::Instrumented<T>>::inner_mut"),
+	LOOPS(NAMESPACE, "boost::asio", "boost::asio::detail::scheduler::run(boost::system::error_code&)"),
+	LOOPS(NAMESPACE, "asio", "asio::io_context::run()"),
+	LOOPS(NAME, "uv_run", "uv_run"),
+	LOOPS(START, "uv__", "uv__io_poll"),
+	LOOPS(START, "g_main_", "g_main_context_dispatch"),
+	LOOPS(NAME, "event_base_loop", "event_base_loop"),
 	{0},
 };
 
@@ -289,7 +317,7 @@ static enum origin owner(const char *path, unsigned groups)
  * Only the standard library may implement its traits for primitive types. */
 static bool is_rust_internal(const char *function, unsigned groups)
 {
-	if (!(groups & HS_FOLD_RUST))
+	if (!(groups & (HS_FOLD_RUST | HS_FOLD_LOOPS)))
 		return false;
 	if (*function != '<')
 		return owner(function, groups) == ORIGIN_CRATE;

@@ -7,10 +7,11 @@
 
 /* Groups of rules, to be combined. */
 enum {
-	HS_FOLD_C = 1,    /* the malloc family and its wrappers */
-	HS_FOLD_CXX = 2,  /* operator new, the C++ standard library */
-	HS_FOLD_RUST = 4, /* Rust's alloc, core, std and hashbrown */
-	HS_FOLD_ALL = 7,
+	HS_FOLD_C = 1,     /* the malloc family and its wrappers */
+	HS_FOLD_CXX = 2,   /* operator new, the C++ standard library */
+	HS_FOLD_RUST = 4,  /* Rust's alloc, core, std and hashbrown */
+	HS_FOLD_LOOPS = 8, /* what calls a program's own code back: executors, event loops */
+	HS_FOLD_ALL = 15,
 };
 
 struct hs_fold_group {

@@ -228,12 +228,12 @@ def run_on_terminal(heapscope, *arguments, env):
 def test_colour(heapscope, run_heapscope, whole):
     environment = {**os.environ, "TERM": "xterm", "LC_ALL": "C.UTF-8"}
     environment.pop("NO_COLOR", None)
-    assert "\033[1m" in run_on_terminal(heapscope, "print", whole, env=environment)
-    assert "\033" not in run_on_terminal(heapscope, "print", whole, env={**environment, "NO_COLOR": "1"})
-    assert "\033" not in run_on_terminal(heapscope, "print", whole, env={**environment, "TERM": "dumb"})
-    assert "\033" not in run_on_terminal(heapscope, "print", "--color=never", whole, env=environment)
+    assert "\033[1m" in run_on_terminal(heapscope, "print", "--no-pager", whole, env=environment)
+    assert "\033" not in run_on_terminal(heapscope, "print", "--no-pager", whole, env={**environment, "NO_COLOR": "1"})
+    assert "\033" not in run_on_terminal(heapscope, "print", "--no-pager", whole, env={**environment, "TERM": "dumb"})
+    assert "\033" not in run_on_terminal(heapscope, "print", "--no-pager", "--color=never", whole, env=environment)
     always = {**environment, "NO_COLOR": "1"}
-    assert "\033[1m" in run_on_terminal(heapscope, "print", "--color=always", whole, env=always)
+    assert "\033[1m" in run_on_terminal(heapscope, "print", "--no-pager", "--color=always", whole, env=always)
     assert "\033[1m" in run_heapscope("print", "--color", "always", whole).stdout
 
 

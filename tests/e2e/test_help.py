@@ -19,7 +19,10 @@ def source_of_command(name):
         function = "int help_command(int argc, char **argv)\n{"
     found = [text for text in sources if function in text]
     assert len(found) == 1, function
-    return found[0]
+    headers = "\n".join(path.read_text() for path in sorted(CLI.glob("*.h"))).replace("\\\n", " ")
+    shared = [re.search(rf"#define {macro}\(.*", headers)[0]
+              for macro in re.findall(r"^\t\t(HS_[A-Z]+_OPTIONS)\(", found[0], re.M)]
+    return found[0] + "\n".join(shared)
 
 
 def table():
@@ -55,6 +58,7 @@ def manual(heapscope, tmp_path_factory):
 def test_tables_are_found():
     """The walk below sees options: by hand, two commands."""
     assert ("o", "output", "TEXT") in TABLE["run"] and (None, "follow", "CHOICE") in TABLE["run"]
+    assert (None, "focus", "LIST") in TABLE["print"] and (None, "suppressions", "TEXT") in TABLE["print"]
     assert ("n", "number", "NUMBER") in TABLE["print"] and (None, "json", "SET") in TABLE["print"]
 
 

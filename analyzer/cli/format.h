@@ -1,2 +1,0 @@
-/* Moved: include "base/format.h". */
-#include "base/format.h"

@@ -1,2 +1,0 @@
-/* Moved: include "base/names.h". */
-#include "base/names.h"

@@ -1,0 +1,51 @@
+/* What the commands that read recordings begin with. */
+#include "cli/open.h"
+
+#include "cli/terminal.h"
+
+#include <unistd.h>
+
+struct hs_profile *hs_open_profile(const char *path, const struct hs_hiding *hiding)
+{
+	struct hs_error error = {{0}};
+	struct hs_profile *profile = hs_profile_load(path, &error);
+	if (profile == NULL)
+		hs_notice(error.text);
+	else if (hiding)
+		hs_hiding_apply(hiding, profile);
+	return profile;
+}
+
+int hs_open(struct hs_opened *opened, const char *path, const struct hs_hiding *hiding,
+	    const struct hs_filter *filter, const struct hs_suppress *suppress, bool raw)
+{
+	struct hs_error error = {{0}};
+	*opened = (struct hs_opened){.profile = hs_open_profile(path, hiding)};
+	if (opened->profile == NULL)
+		return -1;
+	opened->profile->filter = filter;
+	if (hs_suppress(suppress, opened->profile, &opened->suppressions, &error) != 0) {
+		hs_notice(error.text);
+		hs_open_close(opened);
+		return -1;
+	}
+	if (hs_sites_make(opened->profile, raw, &opened->sites, &error) != 0) {
+		hs_message("\"%s\": %s", path, error.text);
+		hs_open_close(opened);
+		return -1;
+	}
+	/* the report says it too; whoever sends that to a file is to see it here */
+	if (opened->profile->facts.warning && !isatty(STDOUT_FILENO))
+		hs_message("warning: %s: %s", path, opened->profile->facts.warning);
+	return 0;
+}
+
+void hs_open_close(struct hs_opened *opened)
+{
+	if (opened->profile == NULL)
+		return;
+	hs_sites_free(&opened->sites);
+	hs_profile_free(opened->profile);
+	hs_suppressions_free(&opened->suppressions);
+	opened->profile = NULL;
+}

@@ -1,0 +1,26 @@
+/* What the commands that read recordings begin with: a profile, and its sites. */
+#ifndef HS_OPEN_H
+#define HS_OPEN_H
+
+#include "cli/hiding.h"
+#include "cli/suppress.h"
+#include "profile/filter.h"
+
+struct hs_opened {
+	struct hs_profile *profile;
+	struct hs_suppressions suppressions;
+	struct hs_sites sites;
+};
+
+/* Loads all but the events, and marks hidden frames (hiding may be NULL: the built-in rules). NULL after a
+ * message. */
+struct hs_profile *hs_open_profile(const char *path, const struct hs_hiding *hiding);
+
+/* Loads, hides, and replays what the filter selects (NULL: all); the filter has to outlive it. What is wrong
+ * with the file goes to standard error, if standard output is no terminal that would show it. Returns 0, or
+ * -1 after a message. */
+int hs_open(struct hs_opened *opened, const char *path, const struct hs_hiding *hiding,
+	    const struct hs_filter *filter, const struct hs_suppress *suppress, bool raw);
+void hs_open_close(struct hs_opened *opened);
+
+#endif

@@ -1,2 +1,0 @@
-/* Moved: include "base/text.h". */
-#include "base/text.h"
