@@ -203,7 +203,8 @@ enum rule_kind {
 	RULE_FP_DEREF = 3, /* CFA = *(fp + n), realigned stack; fp is restored from *fp */
 	RULE_END = 4,      /* the outermost frame */
 	RULE_SIGNAL = 5,   /* sigreturn trampoline */
-	RULE_NONE = 6,     /* no rule that we can express */
+	RULE_NONE = 6,     /* no unwind data */
+	RULE_ODD = 7,      /* unwind data that a rule cannot express: libunwind may */
 };
 #define RULE_KIND(r) ((enum rule_kind)((r)&7))
 #define RULE_CFA(r) ((int64_t)((r) << 37) >> 40)

@@ -53,9 +53,8 @@ static void grow(struct trie_table *old)
 		hs_pages_free(table, table_bytes(table->mask + 1));
 }
 
-static uint32_t new_node(uint32_t parent, uint64_t place)
+static uint32_t new_node(uint32_t parent, uint64_t place, uint32_t epoch)
 {
-	uint32_t epoch = load_relaxed(&hs_process.epoch);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	struct hs_region_header *header = load_relaxed(&hs_process.header);
 	uint32_t node = __atomic_fetch_add(&header->node_count, 1, __ATOMIC_RELAXED);
@@ -77,12 +76,14 @@ static uint32_t give_up(uint32_t parent)
 
 static uint32_t insert(struct trie_table *table, uint64_t slot, uint32_t parent, uint64_t place)
 {
+	uint32_t epoch = load_relaxed(&hs_process.epoch);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	/* The parent is one of another process: see hs_process_forked. */
 	if (parent >= load_relaxed(&hs_process.header->node_count))
 		return parent;
-	uint32_t node = new_node(parent, place);
+	uint32_t node = new_node(parent, place, epoch);
 	if (!node)
-		return give_up(parent);
+		return epoch == load_relaxed(&hs_process.epoch) ? give_up(parent) : parent;
 	uint64_t value = (uint64_t)parent << 32 | node;
 	if (__atomic_add_fetch(&table->used, 1, __ATOMIC_RELAXED) > table->mask / 8 * 7)
 		return node; /* nearly full and no memory for a larger one: this node is not found again */

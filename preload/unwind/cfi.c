@@ -19,7 +19,17 @@ enum {
 	DW_EH_PE_DATAREL_SDATA4 = 0x3b,
 };
 
-enum { DW_OP_DEREF = 0x06, DW_OP_BREG_FP = 0x70 + ARCH_DWARF_FP };
+enum {
+	DW_OP_DEREF = 0x06,
+	DW_OP_AND = 0x1a,
+	DW_OP_PLUS = 0x22,
+	DW_OP_SHL = 0x24,
+	DW_OP_GE = 0x2a,
+	DW_OP_LIT0 = 0x30,
+	DW_OP_BREG_FP = 0x70 + ARCH_DWARF_FP,
+	DW_OP_BREG_SP = 0x70 + ARCH_DWARF_SP,
+	DW_OP_BREG_PC = 0x70 + ARCH_DWARF_RETURN,
+};
 
 /* ---- primitive reads --------------------------------------------------------------------------------- */
 
@@ -235,11 +245,35 @@ static struct reader read_block(struct reader *reader)
 	return block;
 }
 
-/* CFA expressions: only the one that gcc writes for realigned stacks, "breg6 n; deref". */
+/* What linkers write for procedure linkage tables: sp + n + ((pc & mask) >= place << shift), which the pc
+ * makes a constant: an entry pushes a word half-way. */
+static void set_cfa_in_plt(struct machine *machine, struct reader block)
+{
+	int64_t offset = read_sleb(&block);
+	const uint8_t *code = block.at;
+	if (block.end - code != 9 || code[0] != DW_OP_BREG_PC || code[1] != 0 || code[3] != DW_OP_AND ||
+	    code[5] != DW_OP_GE || code[7] != DW_OP_SHL || code[8] != DW_OP_PLUS)
+		return;
+	uint64_t literals[3];
+	for (int i = 0; i < 3; i++) {
+		literals[i] = code[2 + 2 * i] - (uint64_t)DW_OP_LIT0;
+		if (literals[i] > 31)
+			return;
+	}
+	bool pushed = (machine->target & literals[0]) >= literals[1];
+	machine->row.cfa = CFI_CFA_REGISTER;
+	machine->row.cfa_register = ARCH_DWARF_SP;
+	machine->row.cfa_offset = offset + ((int64_t)pushed << literals[2]);
+}
+
+/* CFA expressions: those of linkers, and the one that gcc writes for realigned stacks, "breg6 n; deref". */
 static void set_cfa_expression(struct machine *machine, struct reader block)
 {
 	machine->row.cfa = CFI_CFA_OTHER;
-	if (read_bytes(&block, 1) != DW_OP_BREG_FP)
+	uint64_t first = read_bytes(&block, 1);
+	if (first == DW_OP_BREG_SP)
+		set_cfa_in_plt(machine, block);
+	if (first != DW_OP_BREG_FP)
 		return;
 	int64_t offset = read_sleb(&block);
 	if (block.end - block.at == 1 && *block.at == DW_OP_DEREF) {

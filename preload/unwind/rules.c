@@ -97,7 +97,7 @@ static bool fits(int64_t value, unsigned bits)
 
 static unwind_rule from_row(const struct cfi_row *row, uint32_t module)
 {
-	unwind_rule none = RULE_MAKE(RULE_NONE, module, 0, 0);
+	unwind_rule none = RULE_MAKE(RULE_ODD, module, 0, 0);
 	if (row->signal_frame)
 		return RULE_MAKE(RULE_SIGNAL, module, 0, 0);
 	if (row->return_address.where == CFI_UNDEFINED)

@@ -85,6 +85,8 @@ static __attribute__((noinline)) enum outcome step_rarely(unwind_rule rule, stru
 		return STEPPED;
 	case RULE_END:
 		return ENDED;
+	case RULE_ODD:
+		return DELEGATE;
 	default:
 		return step_without_rule(frame, state);
 	}

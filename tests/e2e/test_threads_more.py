@@ -113,6 +113,23 @@ def test_children_that_return_from_the_handler(record, print_json, reentrant, wa
             assert facts(child, "after_return") == (3000, 120000, 10, 400)
 
 
+@pytest.mark.parametrize("keys, key", [(0, None), (40, 41)], ids=["own memory", "libc allocates"])
+@pytest.mark.parametrize("unwinder", ["fast", "libunwind"])
+def test_handlers_that_interrupt_the_hooks_own_calls(record, print_json, folder, keys, key, unwinder):
+    """A signal in the midst of pthread_setspecific, or of libunwind at work: what its handler allocates is recorded, what they do for
+    the hook is not. With many keys taken, pthread_setspecific allocates for ours (which is the one before main's)."""
+    program = build(folder, "reentered.c", f"-DKEYS={keys}", "-rdynamic", name=f"reentered{keys}")
+    recorded = record(program, env={"HEAPSCOPE_UNWINDER": unwinder})
+    handled, mains_key = map(int, recorded.stdout.split())
+    assert handled >= 20 and mains_key == (key or mains_key)
+    document = print_json(recorded)
+    check_complete(document)
+    assert facts(document, "in_handler") == kept(handled, 24)
+    assert facts(document, "own_work", "in_handler") == (200, 20 * 5 * 110, 100, 5000)
+    others = document["totals"]["allocations"] - 200 - handled
+    assert others == 20  # pthread_create's
+
+
 def test_generated_code(record, print_json, program):
     """Code without unwind data, with a frame pointer, without, and with rubbish for one: all blocks are there, and end in a
     stack that is whole or is marked as cut."""

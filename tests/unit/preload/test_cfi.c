@@ -193,6 +193,24 @@ static void test_expressions(void)
 	CHECK(has_row(24, &row) && row.fp.where == CFI_OTHER);
 }
 
+/* As ld writes it for a table whose entries are 16 bytes long and push at the eleventh. */
+static void test_linkage_table(void)
+{
+	struct cfi_row row;
+	begin();
+	FUNCTION(0x100, 0x40, "\x0f\x0b\x77\x08\x80\x00\x3f\x1a\x3b\x2a\x33\x24\x22");
+	FUNCTION(0x140, 0x40, "\x0f\x0b\x77\x08\x80\x01\x3f\x1a\x3b\x2a\x33\x24\x22"); /* pc + 1 */
+	FUNCTION(0x180, 0x40, "\x0f\x0b\x77\x08\x80\x00\x3f\x1a\x2f\x2a\x33\x24\x22"); /* no literal */
+	ROW(0x100, SP, 8, CFI_SAME, 0);
+	ROW(0x10a, SP, 8, CFI_SAME, 0);
+	ROW(0x10b, SP, 16, CFI_SAME, 0);
+	ROW(0x10f, SP, 16, CFI_SAME, 0);
+	ROW(0x110, SP, 8, CFI_SAME, 0);
+	ROW(0x12b, SP, 16, CFI_SAME, 0);
+	CHECK(has_row(0x140, &row) && row.cfa == CFI_CFA_OTHER);
+	CHECK(has_row(0x180, &row) && row.cfa == CFI_CFA_OTHER);
+}
+
 static void test_outermost_and_signals(void)
 {
 	struct cfi_row row;
@@ -242,6 +260,7 @@ int main(void)
 	test_remembered();
 	test_registers();
 	test_expressions();
+	test_linkage_table();
 	test_outermost_and_signals();
 	test_augmentations();
 	test_headers();
