@@ -131,6 +131,11 @@ static void add_completeness(struct hs_text *text, struct hs_info *info)
 	add_gap(text, info, facts->repaired_frees, "free", "implied by the next allocation at the address",
 		&gaps);
 	add_gap(text, info, facts->late_events, "event", "out of order", &gaps);
+	if (facts->unseen_libraries)
+		add_reason(
+			text, info,
+			"opened past the recorder (RTLD_DEEPBIND, dlmopen), what it allocates is missing: ",
+			facts->unseen_library, &gaps);
 	info->complete = gaps == 0;
 	if (gaps == 0)
 		hs_text_add(text, "  complete: no event lost, every stack whole\n");

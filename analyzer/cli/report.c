@@ -165,6 +165,21 @@ static void add_facts(struct hs_text *text, const struct hs_report *report)
 	hs_text_free(&words);
 }
 
+static void add_unseen_libraries(struct hs_text *text, const struct hs_report *report)
+{
+	const struct hs_facts *facts = &report->profile->facts;
+	struct hs_text words = {0};
+	if (!facts->unseen_libraries)
+		return;
+	hs_text_add(&words, "not in the numbers is what ");
+	hs_text_clean(&words, facts->unseen_library ? facts->unseen_library : "");
+	if (facts->unseen_libraries > 1)
+		hs_text_addf(&words, " and %" PRIu64 " more", facts->unseen_libraries - 1);
+	hs_text_add(&words, " allocated itself: opened with RTLD_DEEPBIND or dlmopen");
+	hs_report_paragraph(text, report, HS_YELLOW "warning:" HS_PLAIN " ", words.bytes);
+	hs_text_free(&words);
+}
+
 static void add_warnings(struct hs_text *text, const struct hs_report *report)
 {
 	const struct hs_facts *facts = &report->profile->facts;
@@ -184,6 +199,7 @@ static void add_warnings(struct hs_text *text, const struct hs_report *report)
 		paragraph(text, report, HS_YELLOW "warning:" HS_PLAIN " ",
 			  "%s could not be recorded: all numbers are too low by them",
 			  hs_counted(facts->lost_events, "event").text);
+	add_unseen_libraries(text, report);
 }
 
 /* One line of the headline: what, how much, the rest in words. */

@@ -146,6 +146,8 @@ json_t *hs_json_facts(const struct hs_facts *facts)
 	hs_json_put(object, "repaired_frees", hs_json_integer(facts->repaired_frees));
 	hs_json_put(object, "unknown_frees", hs_json_integer(facts->unknown_frees));
 	put_known(object, "peak_rss_bytes", facts->peak_rss_bytes, process || facts->peak_rss_bytes);
+	hs_json_put(object, "unseen_libraries", hs_json_integer(facts->unseen_libraries));
+	hs_json_put(object, "unseen_library", hs_json_string(facts->unseen_library));
 	hs_json_put(object, "stopped", hs_json_string(facts->stopped));
 	hs_json_put(object, "warning", hs_json_string(facts->warning));
 	hs_json_put(object, "imported", hs_json_string(facts->imported));

@@ -160,6 +160,9 @@ int hs_load_footer(struct hs_loader *loader, struct hs_payload payload, struct h
 	if (json_is_string(json_object_get(json, "lsan_suppressions")))
 		facts->lsan_suppressions = text(json, "lsan_suppressions");
 	facts->lsan_unread = json_is_true(json_object_get(json, "lsan_suppressions_unread"));
+	facts->unseen_libraries = number(json, "unseen_libraries");
+	if (json_is_string(json_object_get(json, "unseen_library")))
+		facts->unseen_library = text(json, "unseen_library");
 	if (json_is_string(json_object_get(json, "stopped")))
 		facts->stopped = text(json, "stopped");
 	read_end(facts, json_object_get(json, "end"));

@@ -198,6 +198,7 @@ void hs_facts_free(struct hs_facts *facts)
 	free(facts->program);
 	free(facts->cwd);
 	free(facts->stopped);
+	free(facts->unseen_library);
 	free(facts->warning);
 	free(facts->lsan_suppressions);
 	free(facts->imported);

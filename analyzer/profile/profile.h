@@ -88,6 +88,8 @@ struct hs_facts {
 	int end_value; /* exit status or signal */
 	uint64_t lost_events, truncated_stacks, broken_stacks, fallback_stacks, late_events, repaired_frees,
 		unknown_frees, peak_rss_bytes;
+	uint64_t unseen_libraries; /* opened so that what they allocate themselves is not recorded, */
+	char *unseen_library;      /* and the first one's name, or NULL */
 	char *lsan_suppressions; /* NULL, or the program's own (suppressions.h) */
 	bool lsan_unread; /* it has some that could not be read */
 	char *stopped; /* NULL, or why recording ended before the program did */

@@ -119,6 +119,9 @@ char *hs_image_footer(const struct hs_image *image)
 	put_count(object, "late_events", image->late_events);
 	put_count(object, "repaired_frees", image->pairs.repaired_frees);
 	put_count(object, "peak_rss_bytes", image->peak_rss_bytes);
+	put_count(object, "unseen_libraries", image->unseen_libraries);
+	json_object_set_new(object, "unseen_library",
+			    image->unseen_libraries ? text_value(image->unseen_library) : json_null());
 	json_object_set_new(object, "lsan_suppressions",
 			    image->suppressions ? text_value(image->suppressions) : json_null());
 	json_object_set_new(object, "lsan_suppressions_unread", json_boolean(image->suppressions_unread));

@@ -426,6 +426,25 @@ static void tell_of_stop(const struct hs_image *image)
 		image->context->notice(text);
 }
 
+/* What such a library itself allocates goes to libc past the recorder. */
+static void keep_unseen_libraries(struct hs_image *image)
+{
+	const struct hs_region_header *header = image->view.header;
+	image->unseen_libraries = hs_peek(&header->unseen_libraries);
+	for (unsigned i = 0; i + 1 < sizeof image->unseen_library; i++)
+		image->unseen_library[i] = hs_peek(&header->unseen_library[i]);
+	if (!image->unseen_libraries || !image->context->notice)
+		return;
+	char more[64] = "", text[512];
+	if (image->unseen_libraries > 1)
+		snprintf(more, sizeof more, " and %u more", image->unseen_libraries - 1);
+	snprintf(text, sizeof text,
+		 "process %d opened '%.255s'%s with RTLD_DEEPBIND or dlmopen: what such libraries allocate "
+		 "themselves is not recorded",
+		 (int)image->pid, image->unseen_library, more);
+	image->context->notice(text);
+}
+
 static void keep_health(struct hs_image *image)
 {
 	const struct hs_region_header *header = image->view.header;
@@ -447,6 +466,7 @@ static void keep_health(struct hs_image *image)
 	}
 	if (image->ready && (hs_peek(&header->flags) & HS_REGION_FLAG_NOT_FIRST))
 		tell_of_other_malloc(image);
+	keep_unseen_libraries(image);
 }
 
 void hs_image_finish(struct hs_image *image, bool begin, enum hs_image_end end, int end_value)

@@ -80,6 +80,8 @@ struct hs_image {
 	int end_value;
 	uint64_t duration_us;
 	uint64_t lost_events, truncated_stacks, broken_stacks, fallback_stacks, late_events;
+	uint32_t unseen_libraries; /* see region.h; and the first one's name */
+	char unseen_library[256];
 };
 
 /* Takes pidfd. Returns NULL and the error if there is no memory for a region. */

@@ -211,11 +211,13 @@ static void take_news(struct hs_session *session, const struct epoll_event *even
 		return;
 	}
 	if (tag == TAG_SIGNALS) {
+		/* What the target has been sent may come together with the news that it ended. */
+		bool had_ended = session->target_ended;
 		struct hs_signals_news news =
-			hs_signals_read(&session->signals, session->target_ended ? 0 : session->target);
+			hs_signals_read(&session->signals, had_ended ? 0 : session->target);
 		if (news.child)
 			reap_target(session);
-		if (news.stop && session->target_ended)
+		if (news.stop && had_ended)
 			session->stop = true;
 		return;
 	}
@@ -299,8 +301,12 @@ void hs_session_loop(struct hs_session *session)
 		if (session->target_ended)
 			tell_of_survivors(session);
 	}
-	while (session->images)
-		finish_image(session, session->images, HS_IMAGE_UNKNOWN, 0);
+	while (session->images) {
+		if (has_ended(session->images))
+			bury_image(session, session->images);
+		else
+			finish_image(session, session->images, HS_IMAGE_UNKNOWN, 0);
+	}
 }
 
 void hs_session_name(struct hs_session *session)

@@ -40,6 +40,7 @@ def test_two_libraries_at_one_address(record, print_json, program, libraries):
     assert facts(document, "main_kept") == kept(20, 3)
     lives = [(module["path"], module["load_us"], module["unload_us"]) for module in document["modules"]
              if module["path"] in map(os.fspath, libraries)]
+    assert document["facts"]["unseen_libraries"] == 0 and document["facts"]["unseen_library"] is None
     assert len(lives) == 20 and all(load <= unload for _, load, unload in lives)
 
 
@@ -60,9 +61,32 @@ def test_deepbind(record, print_json, program, libraries):
     assert facts(document, "a_keeps") == NOTHING
 
 
-def test_other_namespace(record, print_json, program, libraries):
+def check_told(recorded, document, report, library):
+    """That a library was opened past the recorder is said at the end of the run, in the report and in JSON."""
+    words = "with RTLD_DEEPBIND or dlmopen"
+    assert f"opened '{library}' {words}: what such libraries allocate themselves is not recorded" in recorded.stderr
+    assert document["facts"]["unseen_libraries"] == 1 and document["facts"]["unseen_library"] == os.fspath(library)
+    assert "opened " + words in " ".join(report.split())
+
+
+def test_blocks_that_such_a_library_frees_and_gives(record, print_json, print_text, program, libraries):
+    """A free that nobody saw is implied by the next allocation at the address; that of an unseen block is counted. Totals are exact."""
+    recorded = record([program, "exchange", libraries[0]])
+    document = print_json(recorded)
+    about = document["facts"]
+    assert (about["repaired_frees"], about["unknown_frees"], about["lost_events"]) == (1, 1, 0)
+    assert facts(document, "lends") == (1, 500, 0, 0)
+    assert facts(document, "lends_again") == kept(1, 500)
+    assert facts(document, "main_kept") == kept(1, 3)
+    assert facts(document, "gives") == NOTHING
+    check_told(recorded, document, print_text(recorded), libraries[0])
+
+
+def test_other_namespace(record, print_json, print_text, program, libraries):
     """The library in another namespace has a libc of its own; what it calls in ours is recorded, through its frames."""
-    document = print_json(record([program, "namespace", libraries[0]]))
+    recorded = record([program, "namespace", libraries[0]])
+    document = print_json(recorded)
+    check_told(recorded, document, print_text(recorded), libraries[0])
     check_complete(document)
     assert facts(document, "main_kept") == kept(10, 3)
     assert facts(document, "a_passes") == kept(10, 3)

@@ -4,8 +4,10 @@ become in a user namespace of their own if they are somebody else."""
 
 import json
 import os
+import pathlib
 import signal
 import subprocess
+import time
 
 import pytest
 
@@ -23,6 +25,7 @@ def check_plain(document, **more):
     assert facts(document, "after") == kept(800, 20)
 
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 AS_ROOT = [] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user"]
 
 
@@ -243,6 +246,65 @@ def test_collector_is_killed(waiting, run_heapscope, events):
     document = json.loads(completed.stdout)
     assert document["totals"]["allocations"] in (0, 10) and document["facts"]["end"] == "running"
     assert document["facts"]["warning"]
+
+
+COLLECTOR_GONE = 1  # enum hs_stop
+
+
+@pytest.fixture
+def orphan(heapscope, tmp_path):
+    """orphan(*arguments) -> Popen of heapscope, whose program orphaned.c is ready."""
+    program = build(tmp_path, "orphaned.c", "-I", ROOT / "include")
+    started = []
+
+    def start(*arguments):
+        running = subprocess.Popen([heapscope, "run", "-o", tmp_path / "orphan.hs.gz", program, *arguments], stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   env=dict(os.environ, TMPDIR=os.fspath(tmp_path)))
+        started.append(running)
+        assert running.stdout.readline() == "ready\n"
+        return running
+
+    yield start
+    for running in started:
+        running.kill()
+        running.wait()
+
+
+def test_dead_collector_is_not_waited_for(orphan):
+    """Not even while it is a zombie: the kernel has left word in the shared memory that the program looks at."""
+    running = orphan()
+    running.kill()
+    os.waitid(os.P_PID, running.pid, os.WEXITED | os.WNOWAIT)  # dead, and not buried
+    running.stdin.write("x")
+    running.stdin.flush()
+    assert running.stdout.read() == f"0 {COLLECTOR_GONE}\n"
+
+
+def test_collector_dies_while_it_is_waited_for(orphan):
+    running = orphan("tell")
+    running.send_signal(signal.SIGSTOP)
+    running.stdin.write("x")
+    running.stdin.flush()
+    assert running.stdout.readline() == "waiting\n"
+    running.kill()
+    os.waitid(os.P_PID, running.pid, os.WEXITED | os.WNOWAIT)
+    died = time.monotonic()
+    assert running.stdout.read() == f"1 {COLLECTOR_GONE}\n"
+    assert time.monotonic() - died < 3  # a silent one has five seconds
+
+
+def test_collector_that_was_told_to_leave(orphan, print_json, tmp_path):
+    """Ctrl-C, when the program that was started has ended, ends the recording of what is left, not the process."""
+    running = orphan("leave")
+    running.stdin.write("x")
+    running.stdin.flush()
+    assert running.stdout.readline() == "left\n"
+    while "still recording" not in running.stderr.readline():
+        pass
+    running.send_signal(signal.SIGINT)
+    assert running.wait(timeout=60) == 0
+    assert running.stdout.read() == f"0 {COLLECTOR_GONE}\n"
 
 
 def test_collector_is_asked_to_stop(waiting, print_json):

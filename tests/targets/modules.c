@@ -87,6 +87,30 @@ static void mode_deepbind(char **libraries)
 	call(main_kept);
 }
 
+NOINLINE static void *lends(void)
+{
+	return keep(malloc(500));
+}
+
+NOINLINE static void *lends_again(void)
+{
+	return keep(malloc(500));
+}
+
+/* The library frees a block of ours, which we get again, and we free one of its own. */
+static void mode_exchange(char **libraries)
+{
+	void *handle = dlopen(libraries[0], RTLD_NOW | RTLD_DEEPBIND);
+	void (*takes)(void *) = (void (*)(void *))function(handle, "takes");
+	void *(*gives)(void) = (void *(*)(void))function(handle, "gives");
+	void *block = lends(), *theirs = gives();
+	CHECK(theirs);
+	takes(block);
+	CHECK(lends_again() == block);
+	free(theirs);
+	main_kept();
+}
+
 static void mode_namespace(char **libraries)
 {
 	void *handle = dlmopen(LM_ID_NEWLM, libraries[0], RTLD_NOW);
@@ -147,9 +171,10 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)(char **libraries);
 	} modes[] = {
-		{"turns", mode_turns},         {"threads", mode_threads}, {"deepbind", mode_deepbind},
-		{"namespace", mode_namespace}, {"runpath", mode_runpath}, {"open", mode_open},
-		{"delete", mode_delete},       {"wait", mode_wait},       {"replace", mode_replace},
+		{"turns", mode_turns},       {"threads", mode_threads},     {"deepbind", mode_deepbind},
+		{"exchange", mode_exchange}, {"namespace", mode_namespace}, {"runpath", mode_runpath},
+		{"open", mode_open},         {"delete", mode_delete},       {"wait", mode_wait},
+		{"replace", mode_replace},
 	};
 	CHECK(argc >= 3);
 	for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)

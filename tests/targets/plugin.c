@@ -30,6 +30,19 @@ void entry(void)
 	__asm__ volatile("");
 }
 
+/* Blocks that cross the border. */
+void *gives(void);
+void *gives(void)
+{
+	return malloc(SIZE);
+}
+
+void takes(void *block);
+void takes(void *block)
+{
+	free(block);
+}
+
 /* Opens another library by its bare name, which is to be looked for where this one's RUNPATH says. */
 int open_by_name(const char *name);
 int open_by_name(const char *name)
