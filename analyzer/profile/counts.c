@@ -89,7 +89,9 @@ int hs_load_counts(struct hs_loader *loader, struct hs_payload payload, uint32_t
 		struct hs_counted counted = {0};
 		uint64_t step;
 		at = hs_varint_get(at, end, &step);
-		if (!at || step >= profile->node_count - loader->counted_next)
+		if (!at)
+			return hs_fail(error, "it ends too early");
+		if (step >= profile->node_count - loader->counted_next)
 			return hs_fail(error, "a stack that it counts is not in the file, or comes twice");
 		counted.node = loader->counted_next + (uint32_t)step;
 		at = take_fields(loader, at, end, &counted.counts);
