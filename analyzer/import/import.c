@@ -40,7 +40,10 @@ const struct hs_importer *hs_importer_guess(struct hs_source *source, struct hs_
 {
 	size_t count;
 	const char *head = hs_source_head(source, &count);
-	for (const struct hs_importer *importer = hs_importers; importer->name; importer++)
+	/* its first member is a header in JSON */
+	bool own =
+		strstr(head, "\"version\"") && strstr(head, "\"heapscope\"") && strstr(head, "\"start_us\"");
+	for (const struct hs_importer *importer = hs_importers; !own && importer->name; importer++)
 		if (importer->recognizes(head, count))
 			return importer;
 	const char *wrong = hs_source_wrong(source);
@@ -52,7 +55,7 @@ const struct hs_importer *hs_importer_guess(struct hs_source *source, struct hs_
 		hs_fail(error,
 			"it is perf's own format: import what \"perf script | stackcollapse-perf.pl\" makes "
 			"of it");
-	else if (strstr(head, "\"version\"") && strstr(head, "\"command\"") && strstr(head, "\"cwd\""))
+	else if (own)
 		hs_fail(error, "it is a recording of heapscope already");
 	else
 		hs_fail(error, "it is in none of the formats that can be imported");
