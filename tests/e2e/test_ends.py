@@ -80,6 +80,49 @@ def test_killed_from_outside(heapscope, print_json, tmp_path, compile):
     assert facts(document, "work") == kept(100000, 10)
 
 
+OUT_OF_MEMORY = """
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <sys/resource.h>
+#include <unistd.h>
+static int blocks;
+static void last_words()
+{
+    char text[16];
+    int length = snprintf(text, sizeof text, "%d\\n", blocks);
+    if (write(1, text, length) != length)
+        _exit(98);
+    abort();
+}
+__attribute__((noinline)) static void hog()
+{
+    for (;; blocks++)
+        *new volatile char[1 << 20] = 1;
+}
+int main()
+{
+    rlimit most = {256 << 20, 256 << 20}, none = {0, 0};
+    setrlimit(RLIMIT_AS, &most);
+    setrlimit(RLIMIT_CORE, &none);
+    std::set_terminate(last_words);
+    hog();
+}
+"""
+
+
+def test_out_of_memory(record, print_json, compile):
+    """operator new fails, nobody catches it: all that was given is there, the failure is none, and what aborts is said."""
+    program = compile(OUT_OF_MEMORY, compiler="g++", name="hog")
+    recorded = record(program, returncode=-signal.SIGABRT)
+    document = print_json(recorded)
+    check_complete(document, "signal", signal.SIGABRT)
+    blocks = int(recorded.stdout)
+    exception = 128 + 8  # what the C++ runtime puts before an exception, and a std::bad_alloc
+    whole = (blocks << 20) + exception
+    assert blocks > 50 and facts(document, "hog") == (blocks + 1, whole, blocks + 1, whole)
+
+
 def test_destructors_that_come_last(record, print_json, tmp_path):
     library = build(tmp_path, "destructors.c", "-DLIBRARY", "-fPIC", "-shared", name="liblast.so")
     program = build(tmp_path, "destructors.c", library, "-Wl,-rpath," + str(tmp_path), name="program")

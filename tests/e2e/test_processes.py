@@ -96,7 +96,8 @@ def test_clone(documents):
     parent, *children = documents("clone")
     check_complete(parent)
     assert facts(parent, "before") == kept(10, 100) and facts(parent, "after") == kept(10, 200)
-    assert facts(parent, "in_clone") == NOTHING
+    # of the two children that share its memory
+    assert facts(parent, "in_clone") == kept(2 * 3, 21)
     assert len(children) == 3
     assert [facts(child, "in_clone") for child in children] == [kept(3, 21), kept(3, 21), NOTHING]
     assert facts(children[2], "leaf") == kept(5, 11)
@@ -156,6 +157,29 @@ def test_make(documents, program, tmp_path):
     for document in leaves:
         check_complete(document, value=4, child=True)
         assert facts(document, "leaf") == kept(5, 11)
+
+
+def test_cargo_run(record, print_json, tool, tmp_path):
+    """cargo builds the program, then becomes it or starts it: the program has a recording of its own, with its status."""
+    (tmp_path / "package" / "src").mkdir(parents=True)
+    (tmp_path / "package" / "Cargo.toml").write_text('[package]\nname = "keeps"\nversion = "0.1.0"\nedition = "2021"\n')
+    (tmp_path / "package" / "src" / "main.rs").write_text("""
+#[inline(never)]
+fn keep_all() {
+    for size in 1..=50 {
+        std::mem::forget(vec![1u8; size]);
+    }
+}
+fn main() {
+    keep_all();
+    std::process::exit(4);
+}
+""")
+    recorded = record([tool("cargo"), "run", "--offline", "--quiet"], "-q", cwd=tmp_path / "package", returncode=4, timeout=300)
+    program = os.fspath(tmp_path / "package" / "target" / "debug" / "keeps")
+    (document,) = [each for each in map(print_json, recorded.files) if each["facts"]["program"] == program]
+    check_complete(document, value=4, child=True)
+    assert facts(document, "keeps::keep_all") == (50, 1275, 50, 1275)
 
 
 def test_workers_that_drop_their_rights(documents):

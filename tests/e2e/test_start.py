@@ -1,9 +1,12 @@
 """The first moments: before libc is ready, with other libraries preloaded, with unusual environments and arguments."""
 
 import pathlib
+import signal
+import subprocess
 
 import pytest
 
+from conftest import clean_environment
 from reliability import build, check_complete, facts, kept
 
 LIBRARIES = pathlib.Path("/usr/lib/x86_64-linux-gnu")
@@ -96,6 +99,26 @@ def test_interposer_in_front(record, print_json, folder, allocators):
     recorded = record(["sh", "-c", f"LD_PRELOAD={library}:$LD_PRELOAD exec {allocators}"])
     assert recorded.stdout == "interposer saw the program\n"
     check_allocators(print_json(recorded.files[1]))
+
+
+@pytest.mark.parametrize("crash", ["own", "free", "realloc"])
+@pytest.mark.parametrize("place", ["behind", "in front"])
+def test_preload_that_catches_crashes(record, print_json, folder, crash, place):
+    """It prints the stack that it would print without us, also when libc crashed below a hook, and the recording is complete."""
+    library = build(folder, "segfault.c", "-fPIC", "-shared", name="libsegfault.so")
+    program = build(folder, "segfault.c", "-DPROGRAM", "-rdynamic", name="segfault")
+    native = subprocess.run([program, crash], env=clean_environment({"LD_PRELOAD": library}), capture_output=True, text=True)
+    assert native.returncode == -signal.SIGSEGV and "(crash+" in native.stderr and "(main+" in native.stderr
+    if place == "behind":
+        recorded = record([program, crash], env={"LD_PRELOAD": library}, returncode=-signal.SIGSEGV)
+    else:
+        command = f"LD_PRELOAD={library}:$LD_PRELOAD exec {program} {crash}"
+        recorded = record(["sh", "-c", command], returncode=-signal.SIGSEGV)
+    stack = recorded.stderr.split("*** crashed\n")[1]
+    assert "(crash+" in stack and "(main+" in stack
+    document = print_json(recorded.files[-1])
+    check_complete(document, "signal", signal.SIGSEGV)
+    assert facts(document, "work") == kept(1000, 64)
 
 
 @pytest.mark.parametrize("name", ALLOCATORS)

@@ -130,6 +130,21 @@ def test_handlers_that_interrupt_the_hooks_own_calls(record, print_json, folder,
     assert others == 20  # pthread_create's
 
 
+def test_handlers_that_interrupt_the_vdso(record, print_json, folder):
+    """Each stack goes through the kernel's own code in the process, and on to main."""
+    recorded = record(build(folder, "vdso.c"))
+    interrupted, others = map(int, recorded.stdout.split())
+    document = print_json(recorded)
+    check_complete(document)
+    assert facts(document, "from_vdso") == kept(interrupted, 24)
+    assert facts(document, "elsewhere") == (others, 8 * others, 0, 0)
+    for site in document["sites"]:
+        names = [frame["function"] for frame in site["frames"]]
+        if "from_vdso" in names:
+            assert "ask_time" in names and "main" in names
+            assert any("vdso.so" in (frame["module"] or "") for frame in site["frames"])
+
+
 def test_generated_code(record, print_json, program):
     """Code without unwind data, with a frame pointer, without, and with rubbish for one: all blocks are there, and end in a
     stack that is whole or is marked as cut."""
