@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,21 @@ enum {
 	INTERPRETERS_MOST = 5,
 	SCRIPT_LINE_MOST = 256
 };
+
+/* Notes why the target is refused; returns the code. The remedy is a sentence without its stop. */
+static int refuse(struct hs_target *target, int code, const char *check, const char *remedy,
+		  const char *format, ...) __attribute__((format(printf, 5, 6)));
+static int refuse(struct hs_target *target, int code, const char *check, const char *remedy,
+		  const char *format, ...)
+{
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(target->why.text, sizeof target->why.text, format, arguments);
+	va_end(arguments);
+	hs_fail(&target->remedy, "%s", remedy);
+	target->refused_by = check;
+	return target->code = code;
+}
 
 /* ---- finding ------------------------------------------------------------------------------------------- */
 
@@ -60,60 +76,60 @@ static int search_path(const char *command, char **found)
 	return NOT_EXECUTABLE;
 }
 
-static int find_program(const char *command, char **path, struct hs_error *error)
+static int find_program(const char *command, struct hs_target *target)
 {
+	static const char check[] = "found";
 	struct stat status;
-	*path = NULL;
-	if (!*command) {
-		hs_fail(error, "the program's name is empty: write heapscope run PROGRAM [ARGUMENTS...]");
-		return NOT_FOUND;
-	}
+	if (!*command)
+		return refuse(target, NOT_FOUND, check, "write heapscope run PROGRAM [ARGUMENTS...]",
+			      "the program's name is empty");
 	if (!strchr(command, '/')) {
-		int code = search_path(command, path);
-		if (code == NOT_FOUND) {
-			const char *here = is_program(command) ? "./" : "";
-			hs_fail(error,
-				*here ? "'%s' was not found in PATH; there is one here, try './%s'"
-				      : "'%s' was not found in PATH; check the spelling or give its path",
-				command, command);
-		} else if (code == NOT_EXECUTABLE) {
-			hs_fail(error,
-				"'%s' cannot be executed: it is a directory or lacks the permission; try "
-				"'chmod +x'",
-				*path);
+		int code = search_path(command, &target->path);
+		if (code == NOT_EXECUTABLE)
+			return refuse(target, code, check,
+				      "give it the permission with 'chmod +x', or name another",
+				      "'%s' cannot be executed: it is a directory or lacks the permission",
+				      target->path);
+		if (code == NOT_FOUND && is_program(command)) {
+			refuse(target, code, check, "", "'%s' was not found in PATH; there is one here",
+			       command);
+			hs_fail(&target->remedy, "try './%s'", command);
+		} else if (code == NOT_FOUND) {
+			refuse(target, code, check, "check the spelling or give its path",
+			       "'%s' was not found in PATH", command);
 		}
 		return code;
 	}
-	*path = hs_copy_string(command);
-	if (stat(command, &status) != 0) {
-		int reason = errno;
-		hs_fail(error, "cannot run '%s': %s; check the spelling", command, strerror(reason));
-		return reason == ENOENT || reason == ENOTDIR ? NOT_FOUND : NOT_EXECUTABLE;
-	}
+	target->path = hs_copy_string(command);
+	if (stat(command, &status) != 0)
+		return refuse(target, errno == ENOENT || errno == ENOTDIR ? NOT_FOUND : NOT_EXECUTABLE, check,
+			      "check the spelling", "cannot run '%s': %s", command, strerror(errno));
 	if (S_ISDIR(status.st_mode))
-		hs_fail(error, "cannot run '%s': it is a directory; name a program in it", command);
-	else if (!S_ISREG(status.st_mode))
-		hs_fail(error, "cannot run '%s': it is not a regular file", command);
-	else if (access(command, X_OK) != 0)
-		hs_fail(error, "cannot run '%s': %s; try 'chmod +x %s'", command, strerror(errno), command);
-	else
-		return 0;
-	return NOT_EXECUTABLE;
+		return refuse(target, NOT_EXECUTABLE, check, "name a program in it",
+			      "cannot run '%s': it is a directory", command);
+	if (!S_ISREG(status.st_mode))
+		return refuse(target, NOT_EXECUTABLE, check, "name a program",
+			      "cannot run '%s': it is not a regular file", command);
+	if (access(command, X_OK) != 0)
+		return refuse(target, NOT_EXECUTABLE, check, "give it the permission with 'chmod +x'",
+			      "cannot run '%s': %s", command, strerror(errno));
+	return 0;
 }
 
 /* ---- rights -------------------------------------------------------------------------------------------- */
 
 /* The kernel starts a program in secure mode, in which the loader ignores LD_PRELOAD, if that changes its
  * user, group or capabilities against those of whoever starts it. */
-static int check_rights(int fd, const char *path, struct hs_error *error)
+static int check_rights(int fd, const char *path, struct hs_target *target)
 {
+	static const char check[] = "rights";
 	struct stat status;
 	struct statvfs system;
 	if (getuid() != geteuid() || getgid() != getegid())
-		return hs_fail(
-			error,
+		return refuse(
+			target, CANNOT_RECORD, check, "run it as an ordinary user",
 			"heapscope itself runs with changed rights (setuid or setgid), so the loader would "
-			"ignore the recorder: run it as an ordinary user");
+			"ignore the recorder");
 	if (fstat(fd, &status) != 0 || (fstatvfs(fd, &system) == 0 && (system.f_flag & ST_NOSUID)) ||
 	    prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1)
 		return 0; /* the bits have no effect */
@@ -121,66 +137,59 @@ static int check_rights(int fd, const char *path, struct hs_error *error)
 	bool other_group =
 		(status.st_mode & S_ISGID) && (status.st_mode & S_IXGRP) && status.st_gid != getgid();
 	if (other_user || other_group)
-		return hs_fail(
-			error,
-			"'%s' is %s: for safety the loader ignores the recorder in such a program. Record a "
-			"copy "
-			"without the bit ('cp' makes one), or run heapscope as the user it switches to",
-			path, other_user ? "setuid" : "setgid");
+		return refuse(
+			target, CANNOT_RECORD, check,
+			"record a copy without the bit ('cp' makes one), or run heapscope as the user it "
+			"switches to",
+			"'%s' is %s: for safety the loader ignores the recorder in such a program", path,
+			other_user ? "setuid" : "setgid");
 	if (getuid() != 0 && fgetxattr(fd, "security.capability", NULL, 0) > 0)
-		return hs_fail(
-			error,
+		return refuse(
+			target, CANNOT_RECORD, check,
+			"record a copy without them ('cp' makes one), or run heapscope as root",
 			"'%s' has file capabilities: for safety the loader ignores the recorder in such a "
-			"program. Record a copy without them ('cp' makes one), or run heapscope as root",
+			"program",
 			path);
 	return 0;
 }
 
 /* ---- kind of file -------------------------------------------------------------------------------------- */
 
-static int check_elf(const char *path, const struct hs_elf_facts *facts, struct hs_error *notice,
-		     struct hs_error *error)
+static int check_elf(const char *path, const struct hs_elf_facts *facts, struct hs_target *target)
 {
+	static const char kind[] = "kind";
 	const char *name = strrchr(path, '/');
 	bool loader = strncmp(name ? name + 1 : path, "ld-", 3) == 0 ||
 		      strncmp(name ? name + 1 : path, "ld.so", 5) == 0;
 	if (facts->other_class)
-		return hs_fail(error,
-			       "'%s' is a 32-bit program; heapscope records 64-bit programs: build it for "
-			       "this machine",
-			       path);
+		return refuse(target, CANNOT_RECORD, kind, "build it for this machine",
+			      "'%s' is a 32-bit program; heapscope records 64-bit programs", path);
 	if (facts->other_machine)
-		return hs_fail(error, "'%s' is built for another kind of machine: build it for this one",
-			       path);
+		return refuse(target, CANNOT_RECORD, kind, "build it for this one",
+			      "'%s' is built for another kind of machine", path);
 	if (facts->damaged)
-		return hs_fail(error, "'%s' is a damaged ELF file: build or install it again", path);
+		return refuse(target, CANNOT_RECORD, kind, "build or install it again",
+			      "'%s' is a damaged ELF file", path);
 	if (!facts->executable)
-		return hs_fail(error,
-			       "'%s' is an ELF file, but not a program (an object file or a core dump): link "
-			       "it first",
-			       path);
+		return refuse(target, CANNOT_RECORD, kind, "link it first",
+			      "'%s' is an ELF file, but not a program (an object file or a core dump)", path);
 	if (!facts->interpreted && !loader)
-		return hs_fail(
-			error,
-			"'%s' is statically linked: there is no loader that could load the recorder. Link it "
-			"dynamically (without -static and -static-pie)",
-			path);
+		return refuse(target, CANNOT_RECORD, "linking",
+			      "link it dynamically (without -static and -static-pie)",
+			      "'%s' is statically linked: there is no loader that could load the recorder",
+			      path);
 	if (facts->musl)
-		return hs_fail(
-			error,
-			"'%s' is linked with musl; heapscope's library needs glibc: build it for glibc",
-			path);
+		return refuse(target, CANNOT_RECORD, "libc", "build it for glibc",
+			      "'%s' is linked with musl; heapscope's library needs glibc", path);
 	if (facts->sanitizer[0])
-		return hs_fail(error,
-			       "'%s' is built with %s, which replaces malloc by its own: build it without "
-			       "-fsanitize",
-			       path, facts->sanitizer);
-	if (facts->own_malloc)
-		hs_fail(notice,
-			"'%s' defines a malloc of its own: allocations that go to it are not recorded. Link "
-			"it without "
-			"the built-in allocator to see them",
-			path);
+		return refuse(target, CANNOT_RECORD, "sanitizer", "build it without -fsanitize",
+			      "'%s' is built with %s, which replaces malloc by its own", path,
+			      facts->sanitizer);
+	if (facts->own_malloc) {
+		hs_fail(&target->notice,
+			"'%s' defines a malloc of its own: allocations that go to it are not recorded", path);
+		hs_fail(&target->notice_remedy, "link it without the built-in allocator to see them");
+	}
 	return 0;
 }
 
@@ -199,17 +208,16 @@ static bool script_interpreter(int fd, char interpreter[SCRIPT_LINE_MOST])
 	return true;
 }
 
-static int not_a_program(const char *path, struct hs_error *error)
+static int not_a_program(const char *path, struct hs_target *target)
 {
-	hs_fail(error,
-		"'%s' is neither an ELF program nor a script with a #! line; if it is a shell script, record "
-		"'sh %s'",
-		path, path);
+	refuse(target, CANNOT_RECORD, "kind", "",
+	       "'%s' is neither an ELF program nor a script with a #! line", path);
+	hs_fail(&target->remedy, "if it is a shell script, record 'sh %s'", path);
 	return CANNOT_RECORD;
 }
 
 /* Follows #! lines down to an ELF program. */
-static int check_file(const char *path, unsigned depth, struct hs_error *notice, struct hs_error *error)
+static int check_file(const char *path, unsigned depth, struct hs_target *target)
 {
 	char interpreter[SCRIPT_LINE_MOST];
 	struct hs_elf_facts facts;
@@ -219,35 +227,56 @@ static int check_file(const char *path, unsigned depth, struct hs_error *notice,
 	if (script_interpreter(fd, interpreter)) {
 		close(fd);
 		if (!*interpreter || depth == INTERPRETERS_MOST)
-			return not_a_program(path, error);
+			return not_a_program(path, target);
 		if (is_program(interpreter))
-			return check_file(interpreter, depth + 1, notice, error);
-		hs_fail(error,
-			"'%s' is a script for '%s', which is not there or cannot be executed: correct its #! "
-			"line",
-			path, interpreter);
-		return NOT_EXECUTABLE;
+			return check_file(interpreter, depth + 1, target);
+		return refuse(target, NOT_EXECUTABLE, "kind", "correct its #! line",
+			      "'%s' is a script for '%s', which is not there or cannot be executed", path,
+			      interpreter);
 	}
 	hs_elf_check(fd, &facts);
-	if (!facts.elf)
-		code = not_a_program(path, error);
-	else if (check_elf(path, &facts, notice, error) != 0 || check_rights(fd, path, error) != 0)
-		code = CANNOT_RECORD;
+	if (!facts.elf) {
+		code = not_a_program(path, target);
+	} else {
+		target->program = hs_copy_string(path);
+		code = check_elf(path, &facts, target);
+		if (code == 0)
+			code = check_rights(fd, path, target);
+	}
 	close(fd);
 	return code;
 }
 
+void hs_target_inspect(const char *command, struct hs_target *target)
+{
+	*target = (struct hs_target){0};
+	if (find_program(command, target) == 0)
+		check_file(target->path, 0, target);
+}
+
+void hs_target_free(struct hs_target *target)
+{
+	free(target->path);
+	free(target->program);
+	target->path = target->program = NULL;
+}
+
 int hs_target_check(const char *command, char **path, struct hs_error *notice, struct hs_error *error)
 {
+	struct hs_target target;
+	hs_target_inspect(command, &target);
 	notice->text[0] = 0;
-	int code = find_program(command, path, error);
-	if (code == 0)
-		code = check_file(*path, 0, notice, error);
-	if (code) {
-		free(*path);
-		*path = NULL;
+	*path = NULL;
+	if (target.notice.text[0])
+		hs_fail(notice, "%s; %s", target.notice.text, target.notice_remedy.text);
+	if (target.code) {
+		hs_fail(error, "%s; %s", target.why.text, target.remedy.text);
+	} else {
+		*path = target.path;
+		target.path = NULL;
 	}
-	return code;
+	hs_target_free(&target);
+	return target.code;
 }
 
 int hs_target_check_library(const char *library, struct hs_error *error)

@@ -5,7 +5,21 @@
 
 #include "base/error.h"
 
-/* Finds the program as execvp would. Returns 0 and its path (malloc'ed); or 125, 126 or 127 and the error.
+struct hs_target {
+	char *path;    /* as execvp would find it; NULL: it does not, or not to run it */
+	char *program; /* the ELF program that then runs: path, or the interpreter of a script; NULL: none */
+	int code;      /* 0, or why it cannot be recorded: 125, 126 (not executable), 127 (not found) */
+	const char *
+		refused_by; /* "found", "kind", "linking", "libc", "sanitizer", "rights"; NULL: not refused */
+	struct hs_error why, remedy; /* of the refusal */
+	/* What the user should know although the program can run; or "". */
+	struct hs_error notice, notice_remedy;
+};
+
+void hs_target_inspect(const char *command, struct hs_target *target);
+void hs_target_free(struct hs_target *target);
+
+/* The same for whoever starts it. Returns 0 and its path (malloc'ed); or 125, 126 or 127 and the error.
  * notice: something that the user should know although the program can run, or "". */
 int hs_target_check(const char *command, char **path, struct hs_error *notice, struct hs_error *error);
 /* The library that is to be preloaded. */
