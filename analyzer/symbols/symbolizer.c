@@ -3,12 +3,14 @@
 
 #include "base/memory.h"
 #include "debug_files.h"
+#include "die_scan.h"
 #include "dwarf_frames.h"
 #include "elf_file.h"
 #include "names.h"
 #include "returned_string.h"
 #include "symbol_table.h"
 
+#include <dwarf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,6 +123,27 @@ enum hs_symbols_found hs_symbolizer_found(const struct hs_symbolizer *symbolizer
 	return symbolizer->found;
 }
 
+uint32_t hs_symbolizer_split_units(struct hs_symbolizer *symbolizer, uint32_t *missing)
+{
+	enum { UNITS_MOST = 1 << 16 };
+	uint32_t split = 0;
+	Dwarf_CU *unit = NULL;
+	Dwarf_Die die, inner;
+	uint8_t type;
+	*missing = 0;
+	for (uint32_t i = 0; symbolizer->dwarf && i < UNITS_MOST &&
+			     dwarf_get_units(symbolizer->dwarf, unit, &unit, NULL, &type, &die, NULL) == 0;
+	     i++) {
+		/* libdw looks for the file by names that it takes for granted to end */
+		if (type != DW_UT_skeleton || !die.addr || !hs_die_strings_end(&die))
+			continue;
+		split++;
+		*missing +=
+			dwarf_cu_info(unit, NULL, NULL, NULL, &inner, NULL, NULL, NULL) != 0 || !inner.addr;
+	}
+	return split;
+}
+
 void hs_symbolizer_close(struct hs_symbolizer *symbolizer)
 {
 	if (!symbolizer)
@@ -174,7 +197,8 @@ enum hs_returned hs_symbolizer_returned_string(const struct hs_symbolizer *symbo
 	const struct hs_symbol_table *table = &symbolizer->symbols;
 	for (size_t i = 0; symbolizer->module.elf && i < table->count; i++) {
 		if (strcmp(table->symbols[i].name, function) == 0)
-			return hs_elf_returned_string(symbolizer->module.elf, table->symbols[i].address, text);
+			return hs_elf_returned_string(symbolizer->module.elf, table->symbols[i].address,
+						      text);
 	}
 	return HS_RETURNED_NOTHING;
 }

@@ -39,6 +39,9 @@ struct hs_symbol_frame {
 /* Never fails: without a file every look-up yields one frame of unknowns. */
 struct hs_symbolizer *hs_symbolizer_open(const struct hs_symbolizer_options *options);
 enum hs_symbols_found hs_symbolizer_found(const struct hs_symbolizer *symbolizer);
+/* How many units of the program have their debug information in other files (-gsplit-dwarf), and how many of
+ * those files are not there. */
+uint32_t hs_symbolizer_split_units(struct hs_symbolizer *symbolizer, uint32_t *missing);
 void hs_symbolizer_close(struct hs_symbolizer *symbolizer);
 
 /* The frames at a return address: a link-time address of the module; the look-up is made at address - 1.
