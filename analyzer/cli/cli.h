@@ -19,6 +19,7 @@ int hs_command_export(int argc, char **argv);
 int hs_command_import(int argc, char **argv);
 int hs_command_info(int argc, char **argv);
 int hs_command_merge(int argc, char **argv);
+int hs_command_doctor(int argc, char **argv);
 int hs_command_completion(int argc, char **argv);
 
 #endif

@@ -27,6 +27,7 @@ const struct hs_command hs_commands[] = {
 	{"import", hs_command_import, "make a recording of a file of heaptrack, DHAT, or of folded stacks"},
 	{"merge", hs_command_merge, "add recordings up to one profile"},
 	{"info", hs_command_info, "show what a recording file has and what it lacks"},
+	{"doctor", hs_command_doctor, "check whether a program, and this machine, will record well"},
 	{"help", help_command, "explain a command, like \"heapscope COMMAND --help\""},
 	{"completion", hs_command_completion, "write the completion of commands and options for a shell"},
 	{NULL, NULL, NULL},

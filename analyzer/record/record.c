@@ -32,7 +32,7 @@ static void raise_limits(void)
 	}
 }
 
-static int check_limits(struct hs_error *error)
+int hs_record_check_limits(struct hs_error *error)
 {
 	struct rlimit limit;
 	if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_max == RLIM_INFINITY ||
@@ -58,7 +58,7 @@ static void occupy_streams(void)
 static int prepare(struct hs_session *session, const char *program, struct hs_error *error)
 {
 	const struct hs_record_options *options = session->options;
-	if (check_limits(error) != 0 || hs_target_check_library(options->library, error) != 0 ||
+	if (hs_record_check_limits(error) != 0 || hs_target_check_library(options->library, error) != 0 ||
 	    hs_outputs_open(&session->output, options->output, program, error) != 0)
 		return -1;
 	session->server = hs_server_open(hs_session_admit, session, error);

@@ -16,7 +16,8 @@ struct hs_record_options {
 	enum hs_follow follow;
 	bool quiet;
 	bool symbols; /* false: leave the naming of addresses to another time */
-	/* Progress (phase, done, total; on a terminal) and messages for the user, without prefix or newline. */
+	/* Progress (phase, done, total; on a terminal) and messages for the user, without prefix or newline.
+	 */
 	void (*notice)(const char *text);
 	void (*progress)(const char *phase, unsigned long long done, unsigned long long total);
 };
@@ -27,10 +28,13 @@ struct hs_record_result {
 	char **files;    /* of the recordings, NULL-terminated; the target's own first, if it has one */
 };
 
-/* Starts the target, records it and its children, writes their files. Returns 0 when the target was started, however it
- * ended. Otherwise fills in error and returns 125 (own failure or a program that cannot be recorded), 126
- * (not executable), 127 (not found). */
-int hs_record(const struct hs_record_options *options, struct hs_record_result *result, struct hs_error *error);
+/* Starts the target, records it and its children, writes their files. Returns 0 when the target was started,
+ * however it ended. Otherwise fills in error and returns 125 (own failure or a program that cannot be
+ * recorded), 126 (not executable), 127 (not found). */
+int hs_record(const struct hs_record_options *options, struct hs_record_result *result,
+	      struct hs_error *error);
+/* Whether the limits of this process (ulimit) allow it: 0, or -1 and the error. */
+int hs_record_check_limits(struct hs_error *error);
 void hs_record_result_free(struct hs_record_result *result);
 
 #endif

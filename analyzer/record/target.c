@@ -193,8 +193,9 @@ static int check_elf(const char *path, const struct hs_elf_facts *facts, struct 
 	return 0;
 }
 
-/* Reads the interpreter of a script, absolute or not, as the kernel does; false: it is no script. */
-static bool script_interpreter(int fd, char interpreter[SCRIPT_LINE_MOST])
+/* Reads the interpreter of a script, absolute or not, as the kernel does, and its argument; false: it is no
+ * script. */
+static bool script_interpreter(int fd, char interpreter[SCRIPT_LINE_MOST], char argument[SCRIPT_LINE_MOST])
 {
 	char line[SCRIPT_LINE_MOST];
 	ssize_t bytes = pread(fd, line, sizeof line - 1, 0);
@@ -202,10 +203,25 @@ static bool script_interpreter(int fd, char interpreter[SCRIPT_LINE_MOST])
 		return false;
 	line[bytes] = 0;
 	line[strcspn(line, "\n")] = 0;
-	char *start = line + 2 + strspn(line + 2, " \t");
-	start[strcspn(start, " \t")] = 0;
+	char *start = line + 2 + strspn(line + 2, " \t"), *end = start + strcspn(start, " \t");
+	char *rest = end + strspn(end, " \t");
+	snprintf(argument, SCRIPT_LINE_MOST, "%s", rest);
+	*end = 0;
 	snprintf(interpreter, SCRIPT_LINE_MOST, "%s", start);
 	return true;
+}
+
+/* "env python3", "env -S python3 -u": what env starts then; malloc'ed, NULL if it is not to be seen. */
+static char *started_by_env(const char *interpreter, const char *argument)
+{
+	const char *slash = strrchr(interpreter, '/');
+	if (strcmp(slash ? slash + 1 : interpreter, "env") != 0)
+		return NULL;
+	if (strncmp(argument, "-S", 2) == 0)
+		argument += 2 + strspn(argument + 2, " \t");
+	size_t length = strcspn(argument, " \t");
+	bool plain = length && argument[0] != '-' && !memchr(argument, '=', length);
+	return plain ? strndup(argument, length) : NULL;
 }
 
 static int not_a_program(const char *path, struct hs_target *target)
@@ -219,15 +235,17 @@ static int not_a_program(const char *path, struct hs_target *target)
 /* Follows #! lines down to an ELF program. */
 static int check_file(const char *path, unsigned depth, struct hs_target *target)
 {
-	char interpreter[SCRIPT_LINE_MOST];
+	char interpreter[SCRIPT_LINE_MOST], argument[SCRIPT_LINE_MOST];
 	struct hs_elf_facts facts;
 	int code = 0, fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return 0; /* may be run, not read: the kernel knows more */
-	if (script_interpreter(fd, interpreter)) {
+	if (script_interpreter(fd, interpreter, argument)) {
 		close(fd);
 		if (!*interpreter || depth == INTERPRETERS_MOST)
 			return not_a_program(path, target);
+		free(target->by_env);
+		target->by_env = started_by_env(interpreter, argument);
 		if (is_program(interpreter))
 			return check_file(interpreter, depth + 1, target);
 		return refuse(target, NOT_EXECUTABLE, "kind", "correct its #! line",
@@ -258,7 +276,8 @@ void hs_target_free(struct hs_target *target)
 {
 	free(target->path);
 	free(target->program);
-	target->path = target->program = NULL;
+	free(target->by_env);
+	target->path = target->program = target->by_env = NULL;
 }
 
 int hs_target_check(const char *command, char **path, struct hs_error *notice, struct hs_error *error)

@@ -8,6 +8,8 @@
 struct hs_target {
 	char *path;    /* as execvp would find it; NULL: it does not, or not to run it */
 	char *program; /* the ELF program that then runs: path, or the interpreter of a script; NULL: none */
+	char *by_env;  /* what a script is for that goes by /usr/bin/env: the name to look for; NULL: it does
+			  not */
 	int code;      /* 0, or why it cannot be recorded: 125, 126 (not executable), 127 (not found) */
 	const char *
 		refused_by; /* "found", "kind", "linking", "libc", "sanitizer", "rights"; NULL: not refused */

@@ -253,7 +253,7 @@ void hs_libraries_find(const char *program, const char *library_path, struct hs_
 {
 	struct hs_module_facts facts, own;
 	*libraries = (struct hs_libraries){0};
-	if (!hs_module_facts_read(program, &facts)) {
+	if (!hs_module_facts_needed(program, &facts)) {
 		hs_module_facts_free(&facts);
 		return;
 	}
@@ -266,7 +266,7 @@ void hs_libraries_find(const char *program, const char *library_path, struct hs_
 	};
 	add_needed(&search, &facts, program, UINT32_MAX);
 	for (uint32_t i = 0; i < libraries->count; i++) {
-		if (libraries->items[i].path && hs_module_facts_read(libraries->items[i].path, &own))
+		if (libraries->items[i].path && hs_module_facts_needed(libraries->items[i].path, &own))
 			add_needed(&search, &own, libraries->items[i].path, i);
 		else
 			own = (struct hs_module_facts){0};

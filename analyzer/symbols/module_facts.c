@@ -188,24 +188,36 @@ static void read_sections(Elf *elf, struct hs_module_facts *facts)
 		look_for_messages(elf, facts);
 }
 
-bool hs_module_facts_read(const char *path, struct hs_module_facts *facts)
+static bool read_facts(const char *path, struct hs_module_facts *facts, bool all)
 {
 	struct hs_elf_file file;
 	const uint8_t *id = NULL;
+	GElf_Ehdr header;
 	*facts = (struct hs_module_facts){0};
 	if (!hs_elf_open_path(&file, path))
 		return false;
-	GElf_Ehdr header;
 	facts->position_independent = gelf_getehdr(file.elf, &header) && header.e_type == ET_DYN;
 	size_t id_bytes = hs_elf_build_id(file.elf, &id);
-	if (id_bytes <= sizeof facts->build_id) {
+	if (id_bytes && id_bytes <= sizeof facts->build_id) {
 		facts->build_id_bytes = (uint32_t)id_bytes;
-		if (id_bytes)
-			memcpy(facts->build_id, id, id_bytes);
+		memcpy(facts->build_id, id, id_bytes);
 	}
 	read_segments(file.elf, facts);
-	read_sections(file.elf, facts);
+	if (all)
+		read_sections(file.elf, facts);
 	hs_elf_close(&file);
+	return true;
+}
+
+bool hs_module_facts_needed(const char *path, struct hs_module_facts *facts)
+{
+	return read_facts(path, facts, false);
+}
+
+bool hs_module_facts_read(const char *path, struct hs_module_facts *facts)
+{
+	if (!read_facts(path, facts, true))
+		return false;
 	struct hs_symbolizer *symbolizer =
 		hs_symbolizer_open(&(struct hs_symbolizer_options){.path = path, .fd = -1});
 	facts->found = hs_symbolizer_found(symbolizer);

@@ -27,7 +27,9 @@ struct hs_module_facts {
 	uint32_t glibc_minor;   /* of glibc's libc: 36 for 2.36; 0: not known */
 };
 
-/* Returns false if it is no readable ELF file; free it in any case. */
+/* Returns false if it is no readable ELF file; free it in any case. Only what the segments tell (what it
+ * needs), or everything. */
+bool hs_module_facts_needed(const char *path, struct hs_module_facts *facts);
 bool hs_module_facts_read(const char *path, struct hs_module_facts *facts);
 void hs_module_facts_free(struct hs_module_facts *facts);
 

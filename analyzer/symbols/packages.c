@@ -20,7 +20,7 @@ struct text {
 };
 
 /* Larger ones are no package lists. */
-enum { TEXT_MOST = 1 << 30, NAMES_MOST = 4 };
+enum { TEXT_MOST = 1 << 30, NAMES_MOST = 2 };
 
 static struct text map_text(const char *path)
 {
@@ -66,7 +66,7 @@ static void each_file(const char *root, const char *pattern, void (*look)(const 
 
 /* ---- owners -------------------------------------------------------------------------------------------- */
 
-/* The paths by which a package may list a file: /lib and /usr/lib are the same folder, links are resolved. */
+/* The paths by which a package may list a file: /lib and /usr/lib are the same folder. */
 struct names {
 	char *items[NAMES_MOST];
 	unsigned count;
@@ -74,7 +74,7 @@ struct names {
 
 static void add_name(struct names *names, const char *path)
 {
-	if (names->count + 2 > NAMES_MOST || path[0] != '/')
+	if (path[0] != '/')
 		return;
 	names->items[names->count++] = hs_copy_string(path);
 	bool in_usr = strncmp(path, "/usr/", 5) == 0;
@@ -123,11 +123,11 @@ static void find_owners(const char *root, struct hs_package *packages, size_t co
 	for (size_t i = 0; i < count; i++) {
 		if (packages[i].path == NULL)
 			continue;
-		add_name(&owners.names[i], packages[i].path);
+		/* a link may be another package's than what it leads to */
 		char *whole = join(root, packages[i].path), *real = realpath(whole, NULL);
 		size_t skip = strlen(root);
-		if (real && strncmp(real, root, skip) == 0 && strcmp(real + skip, packages[i].path) != 0)
-			add_name(&owners.names[i], real + skip);
+		add_name(&owners.names[i],
+			 real && strncmp(real, root, skip) == 0 ? real + skip : packages[i].path);
 		free(real);
 		free(whole);
 	}
