@@ -135,7 +135,8 @@ static json_t *libraries(const struct hs_doctor *doctor)
 		hs_json_put(object, "name", hs_json_string(doctor->libraries.items[i].name));
 		hs_json_put(object, "path", hs_json_string(doctor->libraries.items[i].path));
 		hs_json_put(object, "names", json_string(names[library->facts.found]));
-		hs_json_put(object, "unwind_tables", json_boolean(library->facts.unwind_tables));
+		hs_json_put(object, "code_bytes", hs_json_integer(library->facts.code_bytes));
+		hs_json_put(object, "unwind_bytes", hs_json_integer(library->facts.unwind_bytes));
 		hs_json_put(object, "package", hs_json_string(library->package.name));
 		hs_json_put(object, "debug_package", hs_json_string(library->package.debug));
 		json_array_append_new(array, object);

@@ -78,6 +78,11 @@ static void check_limits(struct hs_findings *findings)
 	struct hs_error error = {{0}};
 	struct rlimit space, files;
 	unsigned before = findings->problems + findings->warnings;
+	/* the recorder raises it too */
+	if (getrlimit(RLIMIT_FSIZE, &files) == 0 && files.rlim_cur != files.rlim_max) {
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_FSIZE, &files);
+	}
 	if (hs_record_check_limits(&error) != 0)
 		hs_finding_add(findings, "limits", HS_STATE_PROBLEM, "ulimit -f unlimited", "%s", error.text);
 	if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY)
@@ -249,14 +254,17 @@ static void check_recording(struct hs_findings *findings, const char *library)
 void hs_doctor_machine(struct hs_findings *findings)
 {
 	char *library = check_library(findings);
-	check_memory(findings);
+	unsigned before = findings->problems;
 	check_limits(findings);
+	/* beyond the limit on file sizes comes a signal */
+	if (before == findings->problems)
+		check_memory(findings);
 	check_clock(findings);
 	check_preload(findings);
 	check_surroundings(findings);
 	check_libunwind(findings);
 	check_folder(findings);
-	if (library)
+	if (findings->problems == 0)
 		check_recording(findings, library);
 	free(library);
 }

@@ -179,22 +179,30 @@ static void tell_names(struct hs_findings *findings, const struct hs_module_fact
 	hs_text_free(&remedy);
 }
 
+/* The start-up code of every program has a few hundred bytes without. */
+static bool lacks_unwind_tables(const struct hs_module_facts *facts)
+{
+	enum { USUAL = 1024 };
+	return facts->code_bytes > facts->unwind_bytes + USUAL && facts->unwind_bytes < facts->code_bytes / 2;
+}
+
 static void tell_unwinding(struct hs_findings *findings, const struct hs_module_facts *facts,
 			   const struct hs_doctor *doctor)
 {
 	static const char remedy[] = "build with -fasynchronous-unwind-tables (the compilers' default)";
 	struct hs_text names = {0};
 	unsigned count = 0;
-	if (facts->executable_code && !facts->unwind_tables)
+	if (lacks_unwind_tables(facts))
 		list(&names, &count, "the program");
 	for (uint32_t i = 0; i < doctor->libraries.count; i++) {
-		const struct hs_module_facts *library = &doctor->looks[i].facts;
-		if (library->executable_code && !library->unwind_tables)
+		if (lacks_unwind_tables(&doctor->looks[i].facts))
 			list(&names, &count, doctor->libraries.items[i].name);
 	}
 	if (count)
-		hs_finding_add(findings, "unwinding", HS_STATE_WARNING, remedy,
-			       "no unwind tables (.eh_frame) in %s: stacks may end there", names.bytes);
+		hs_finding_add(
+			findings, "unwinding", HS_STATE_WARNING, remedy,
+			"no unwind tables (.eh_frame) for most of the code of %s: stacks may end there",
+			names.bytes);
 	else
 		hs_finding_add(findings, "unwinding", HS_STATE_OK, NULL,
 			       "unwind tables (.eh_frame) in the program and in all its libraries");

@@ -100,8 +100,6 @@ static void read_segments(Elf *elf, struct hs_module_facts *facts)
 			facts->loader = string_at(elf, segment.p_offset, segment.p_filesz);
 		else if (segment.p_type == PT_DYNAMIC && facts->needed == NULL)
 			read_dynamic(elf, &segment, facts);
-		facts->unwind_tables |= segment.p_type == PT_GNU_EH_FRAME && segment.p_filesz > 0;
-		facts->executable_code |= segment.p_type == PT_LOAD && (segment.p_flags & PF_X);
 	}
 }
 
@@ -166,19 +164,66 @@ static void look_for_messages(Elf *elf, struct hs_module_facts *facts)
 	}
 }
 
+/* Adds up the functions of .eh_frame by the table in .eh_frame_hdr (LSB Core, "Exception Frames"): pairs of
+ * 32-bit offsets, of a function and of its entry, relative to the section. The entry has, after its length
+ * and the distance to its common part, the function's start and size; both of 32 bits in the usual encoding.
+ */
+static void read_unwind_tables(Elf *elf, struct hs_module_facts *facts)
+{
+	enum {
+		HEADER = 12,
+		PAIR = 8,
+		ENTRY_SIZE_OFFSET = 12,
+		USUAL_FRAME = 0x1b,
+		USUAL_COUNT = 0x03,
+		USUAL_TABLE = 0x3b
+	};
+	GElf_Shdr table, frames;
+	Elf_Scn *table_section = hs_elf_section(elf, ".eh_frame_hdr"),
+		*frame_section = hs_elf_section(elf, ".eh_frame");
+	Elf_Data *pairs = hs_elf_section_data(elf, ".eh_frame_hdr"),
+		 *entries = hs_elf_section_data(elf, ".eh_frame");
+	if (!pairs || !entries || !gelf_getshdr(table_section, &table) ||
+	    !gelf_getshdr(frame_section, &frames)) {
+		if (entries)
+			facts->code_bytes = 0; /* not known */
+		return;
+	}
+	const uint8_t *head = pairs->d_buf;
+	if (pairs->d_size < HEADER || head[1] != USUAL_FRAME || head[2] != USUAL_COUNT ||
+	    head[3] != USUAL_TABLE) {
+		facts->code_bytes = 0;
+		return;
+	}
+	uint32_t count;
+	memcpy(&count, head + 8, sizeof count);
+	for (uint32_t i = 0; i < count && i < (pairs->d_size - HEADER) / PAIR; i++) {
+		int32_t entry;
+		uint32_t bytes;
+		memcpy(&entry, head + HEADER + (size_t)i * PAIR + 4, sizeof entry);
+		uint64_t offset =
+			table.sh_addr + (uint64_t)(int64_t)entry - frames.sh_addr + ENTRY_SIZE_OFFSET;
+		if (offset > entries->d_size || entries->d_size - offset < sizeof bytes)
+			continue;
+		memcpy(&bytes, (const uint8_t *)entries->d_buf + offset, sizeof bytes);
+		facts->unwind_bytes += bytes;
+	}
+}
+
 static void read_sections(Elf *elf, struct hs_module_facts *facts)
 {
 	for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
 		GElf_Shdr header;
 		if (!gelf_getshdr(section, &header))
 			continue;
-		facts->symbol_table |= header.sh_type == SHT_SYMTAB;
+		if (header.sh_type == SHT_PROGBITS && (header.sh_flags & SHF_EXECINSTR))
+			facts->code_bytes += header.sh_size;
 		if (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM)
 			read_symbols(elf, section, &header, facts);
 		else if (header.sh_type == SHT_GNU_verdef)
 			read_versions(elf, section, &header, facts);
 	}
-	facts->unwind_tables |= hs_elf_section_data(elf, ".eh_frame") != NULL;
+	read_unwind_tables(elf, facts);
 	facts->go = hs_elf_section(elf, ".go.buildinfo") || hs_elf_section(elf, ".gopclntab") ||
 		    hs_elf_section(elf, ".note.go.buildid");
 	Elf_Data *link = hs_elf_section_data(elf, ".gnu_debuglink");

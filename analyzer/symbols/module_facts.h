@@ -13,11 +13,11 @@ struct hs_module_facts {
 	char *rpath, *runpath; /* NULL: none */
 	uint8_t build_id[64];
 	uint32_t build_id_bytes;
-	bool unwind_tables;          /* .eh_frame, by its section or by the segment of .eh_frame_hdr */
-	bool executable_code;        /* any section or segment that can be executed */
-	bool symbol_table;           /* .symtab: not stripped */
-	char *debug_link;            /* the file's name in .gnu_debuglink; NULL: none */
-	enum hs_symbols_found found; /* own and separate debug information together */
+	/* Bytes of executable sections, and how many of them the functions in .eh_frame have; 0 and 0 if the
+	 * file has no sections, or tables of an unusual form. */
+	uint64_t code_bytes, unwind_bytes;
+	char *debug_link;                    /* the file's name in .gnu_debuglink; NULL: none */
+	enum hs_symbols_found found;         /* own and separate debug information together */
 	uint32_t split_units, split_missing; /* units whose debug information is in .dwo files, and how many
 						are not there */
 	bool go;                             /* built by Go */

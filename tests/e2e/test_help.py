@@ -8,7 +8,7 @@ import pytest
 from conftest import ROOT, clean_environment
 
 CLI = ROOT / "analyzer" / "cli"
-OPTION = re.compile(r'\{(0|\'.\'),\s*"([a-z][a-z-]*)",\s*HS_OPTION_([A-Z]+)')
+OPTION = re.compile(r'\{\s*(0|\'.\'),\s*"([a-z][a-z-]*)",\s*HS_OPTION_([A-Z]+)')
 
 
 def source_of_command(name):
