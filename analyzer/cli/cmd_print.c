@@ -25,6 +25,7 @@ static const char help[] =
 struct arguments {
 	int colour, raw, json, pager, list_hidden, sort;
 	uint64_t rows, depth;
+	unsigned views; /* bits of enum hs_view */
 	struct hs_filter_arguments filters;
 	struct hs_hiding_arguments hidden;
 	struct hs_suppress suppress;
@@ -44,6 +45,7 @@ static int print(const struct arguments *arguments, const char *path, const stru
 		.path = path,
 		.depth = arguments->depth,
 		.raw = arguments->raw,
+		.views = arguments->views,
 		.sorted = arguments->sort >= 0,
 		.sort = arguments->sort >= 0 ? (enum hs_metric)arguments->sort : HS_METRIC_PEAK,
 		.columns = hs_terminal_columns(STDOUT_FILENO),
@@ -92,6 +94,7 @@ int hs_command_print(int argc, char **argv)
 	static const char *const sorts[] = {
 		"peak",   "allocated", "calls",    "temporary", /* as enum hs_metric */
 		"leaked", "moved",     "lifetime", NULL};
+	int views[HS_VIEWS] = {0};
 	struct arguments arguments = {
 		.pager = 1,
 		.sort = -1,
@@ -101,7 +104,8 @@ int hs_command_print(int argc, char **argv)
 	};
 	const struct hs_option options[] = {
 		{0, "sort", HS_OPTION_CHOICE, &arguments.sort, 0, "METRIC", sorts,
-		 "one table, by peak, allocated, calls, temporary, leaked, moved or lifetime"},
+		 "one table, by peak, allocated, calls, temporary, leaked, moved or lifetime; "
+		 "the views below go by it too"},
 		{'n', "number", HS_OPTION_NUMBER, &arguments.rows, 0, "N", NULL,
 		 "rows of each table: 10; 0 shows all"},
 		{0, "depth", HS_OPTION_NUMBER, &arguments.depth, 0, "N", NULL,
@@ -116,6 +120,25 @@ int hs_command_print(int argc, char **argv)
 		 "auto (on a terminal, the default), always or never"},
 		{0, "no-pager", HS_OPTION_SET, &arguments.pager, 0, NULL, NULL,
 		 "do not show it in $PAGER (or less) on a terminal"},
+		{0, "", HS_OPTION_TITLE, NULL, 0, NULL, NULL, "views, instead of the tables of sites"},
+		{0, "tree", HS_OPTION_SET, &views[HS_VIEW_TREE], 1, NULL, NULL,
+		 "who calls what, from main down to the allocating functions"},
+		{0, "callers", HS_OPTION_SET, &views[HS_VIEW_CALLERS], 1, NULL, NULL,
+		 "the allocating functions, and who called them"},
+		{0, "threads", HS_OPTION_SET, &views[HS_VIEW_THREADS], 1, NULL, NULL,
+		 "which thread allocated how much, and where most of it"},
+		{0, "sizes", HS_OPTION_SET, &views[HS_VIEW_SIZES], 1, NULL, NULL,
+		 "blocks by size, with the sites that allocate most of them"},
+		{0, "lifetimes", HS_OPTION_SET, &views[HS_VIEW_LIFETIMES], 1, NULL, NULL,
+		 "blocks by how long they lived, likewise"},
+		{0, "functions", HS_OPTION_SET, &views[HS_VIEW_FUNCTIONS], 1, NULL, NULL,
+		 "what each function allocated itself, and with all it called"},
+		{0, "files", HS_OPTION_SET, &views[HS_VIEW_FILES], 1, NULL, NULL,
+		 "likewise each source file"},
+		{0, "modules", HS_OPTION_SET, &views[HS_VIEW_MODULES], 1, NULL, NULL,
+		 "likewise the program and each library"},
+		{0, "crates", HS_OPTION_SET, &views[HS_VIEW_CRATES], 1, NULL, NULL,
+		 "likewise each Rust crate"},
 		HS_FILTER_OPTIONS(arguments.filters),
 		{0, "", HS_OPTION_TITLE, NULL, 0, NULL, NULL, "hidden frames"},
 		HS_HIDING_OPTIONS(arguments.hidden),
@@ -132,9 +155,10 @@ int hs_command_print(int argc, char **argv)
 	};
 	int first = hs_options_parse(&usage, argc, argv);
 	int result = hs_options_exit_code(first);
-	if (first >= 0) {
+	for (unsigned i = 0; i < HS_VIEWS; i++)
+		arguments.views |= views[i] ? 1u << i : 0;
+	if (first >= 0)
 		result = make_and_print(&arguments, first < argc ? argv[first] : NULL);
-	}
 	hs_filter_arguments_free(&arguments.filters);
 	hs_hiding_arguments_free(&arguments.hidden);
 	return result;

@@ -413,6 +413,48 @@ static void add_next(struct hs_text *text, const struct hs_report *report)
 	hs_text_free(&path);
 }
 
+static void add_views(struct hs_text *text, const struct hs_report *report)
+{
+	for (unsigned view = 0; view < HS_VIEWS; view++) {
+		if (!(report->views & 1u << view))
+			continue;
+		if (report->sorted && report->sites->replay.unknown & hs_metrics[report->sort].told) {
+			hs_text_addf(text, "\n%s is not known from this file\n",
+				     hs_metrics[report->sort].name);
+			break;
+		}
+		switch ((enum hs_view)view) {
+		case HS_VIEW_TREE:
+		case HS_VIEW_CALLERS:
+			hs_report_tree(text, report, view == HS_VIEW_CALLERS);
+			break;
+		case HS_VIEW_THREADS:
+			hs_report_parts(text, report, HS_PARTS_BY_THREAD);
+			break;
+		case HS_VIEW_SIZES:
+			hs_report_parts(text, report, HS_PARTS_BY_SIZE);
+			break;
+		case HS_VIEW_LIFETIMES:
+			hs_report_parts(text, report, HS_PARTS_BY_LIFETIME);
+			break;
+		case HS_VIEW_FUNCTIONS:
+			hs_report_shares(text, report, HS_BY_FUNCTION);
+			break;
+		case HS_VIEW_FILES:
+			hs_report_shares(text, report, HS_BY_FILE);
+			break;
+		case HS_VIEW_MODULES:
+			hs_report_shares(text, report, HS_BY_MODULE);
+			break;
+		case HS_VIEW_CRATES:
+			hs_report_shares(text, report, HS_BY_CRATE);
+			break;
+		case HS_VIEWS:
+			break;
+		}
+	}
+}
+
 void hs_report_text(struct hs_text *text, const struct hs_report *report)
 {
 	const struct hs_replay *replay = &report->sites->replay;
@@ -432,11 +474,14 @@ void hs_report_text(struct hs_text *text, const struct hs_report *report)
 		add_headline(text, report);
 	if (!hs_counts_any(&replay->totals.counts))
 		return;
-	if (!(replay->unknown & HS_TOLD_EVENTS)) {
+	if (!report->views && !(replay->unknown & HS_TOLD_EVENTS)) {
 		hs_text_add(text, "\n");
 		hs_chart(text, report->profile, replay, report->columns, report->utf8);
 	}
-	hs_report_sites(text, report);
+	if (report->views)
+		add_views(text, report);
+	else
+		hs_report_sites(text, report);
 	hs_text_add(text, "\n");
 	add_notes(text, report);
 	add_next(text, report);

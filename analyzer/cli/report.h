@@ -3,7 +3,10 @@
  *   report.c        the parts from top to bottom: facts, headline, notes
  *   report_sites.c  the tables of sites
  *   report_stacks.c the stacks below them
- *   report_json.c   docs/json.md
+ *   report_filter.c what a filter selected and left out
+ *   report_tree.c   views: trees and tables of functions, files, modules, crates
+ *   report_parts.c  views by thread, size, lifetime
+ *   report_json.c   docs/json.md; views: report_views_json.c
  */
 #ifndef HS_REPORT_H
 #define HS_REPORT_H
@@ -12,9 +15,27 @@
 #include "base/text.h"
 #include "cli/groups.h"
 #include "cli/hiding.h"
+#include "cli/json.h"
+#include "profile/parts.h"
 #include "profile/profile.h"
+#include "profile/shares.h"
+#include "profile/tree.h"
 
 #include <stdbool.h>
+
+/* What is shown instead of the tables of sites. */
+enum hs_view {
+	HS_VIEW_TREE,
+	HS_VIEW_CALLERS,
+	HS_VIEW_THREADS,
+	HS_VIEW_SIZES,
+	HS_VIEW_LIFETIMES,
+	HS_VIEW_FUNCTIONS,
+	HS_VIEW_FILES,
+	HS_VIEW_MODULES,
+	HS_VIEW_CRATES,
+	HS_VIEWS,
+};
 
 struct hs_report {
 	const struct hs_profile *profile; /* with its filter, if there is one */
@@ -25,7 +46,8 @@ struct hs_report {
 	uint64_t depth;                 /* frames of a stack; 0: all */
 	unsigned columns;
 	enum hs_metric sort;
-	bool sorted; /* by `sort`; else the tables that most people want */
+	unsigned views; /* bits: 1 << enum hs_view */
+	bool sorted;    /* by `sort`; else the tables that most people want */
 	bool raw, utf8;
 };
 
@@ -50,6 +72,21 @@ void hs_report_json(struct hs_text *text, const struct hs_report *report);
 
 /* The tables by peak, calls, temporary and leak, then the stacks of the sites in them. */
 void hs_report_sites(struct hs_text *text, const struct hs_report *report);
+
+/* Views. */
+void hs_report_tree(struct hs_text *text, const struct hs_report *report, bool bottom_up);
+void hs_report_shares(struct hs_text *text, const struct hs_report *report, enum hs_share_by by);
+void hs_report_parts(struct hs_text *text, const struct hs_report *report, enum hs_parts_by by);
+/* Each view that is wanted under its name: an array, or null if the file does not tell it. */
+void hs_report_views_json(json_t *document, const struct hs_report *report, struct hs_json_frames *frames);
+/* What a tree has: `whole` leaves out no small branches. */
+struct hs_tree_wanted hs_report_tree_wanted(const struct hs_report *report, bool bottom_up, bool whole);
+enum hs_metric hs_report_parts_metric(const struct hs_report *report, enum hs_parts_by by);
+/* "BY PEAK", "LIVE AT 3.00 s". */
+void hs_report_by(struct hs_text *text, const struct hs_report *report, enum hs_metric metric);
+/* "TREE BY PEAK ... 100% is 6.1 MiB" */
+void hs_report_view_title(struct hs_text *text, const struct hs_report *report, const char *view,
+			  enum hs_metric metric, const char *more);
 
 /* What a frame is called, and where it is: at most `columns` wide. */
 void hs_frame_name(struct hs_text *text, const struct hs_report *report, uint32_t frame, size_t columns);

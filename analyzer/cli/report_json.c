@@ -3,6 +3,8 @@
 
 #include "cli/json.h"
 #include "cli/suppress.h"
+#include "profile/filter.h"
+#include "profile/fold.h"
 
 static void put_sites(json_t *document, const struct hs_report *report, struct hs_json_frames *frames)
 {
@@ -36,6 +38,52 @@ static json_t *pair(uint64_t time_us, uint64_t bytes)
 	return array;
 }
 
+static json_t *patterns_json(const struct hs_patterns *patterns)
+{
+	json_t *array = json_array();
+	for (uint32_t i = 0; i < patterns->count; i++)
+		json_array_append_new(array, hs_json_string(patterns->items[i].text));
+	return array;
+}
+
+static json_t *limit(uint64_t value, bool given)
+{
+	return given ? hs_json_integer(value) : json_null();
+}
+
+static json_t *filter_json(const struct hs_report *report)
+{
+	const struct hs_filter *filter = report->profile->filter;
+	if (!hs_report_is_filtered(report))
+		return json_null();
+	json_t *object = json_object();
+	hs_json_put(object, "focus", patterns_json(&filter->focus));
+	hs_json_put(object, "ignore", patterns_json(&filter->ignore));
+	hs_json_put(object, "module", patterns_json(&filter->modules));
+	hs_json_put(object, "thread", patterns_json(&filter->threads));
+	hs_json_put(object, "min_size", limit(filter->least_bytes, filter->least_bytes > 0));
+	hs_json_put(object, "max_size", limit(filter->most_bytes, filter->most_bytes != UINT64_MAX));
+	hs_json_put(object, "from_us", limit(filter->from_us, filter->from_us > 0));
+	hs_json_put(object, "to_us", limit(filter->to_us, filter->to_us != HS_TIME_NONE));
+	hs_json_put(object, "at_us", limit(filter->at_us, filter->at_us != HS_TIME_NONE));
+	return object;
+}
+
+static json_t *hidden_json(const struct hs_report *report)
+{
+	static const struct hs_patterns none;
+	const struct hs_hiding *hiding = report->hiding;
+	unsigned groups = hiding ? hiding->groups : HS_FOLD_ALL;
+	json_t *object = json_object(), *names = json_array();
+	for (const struct hs_fold_group *group = hs_fold_groups; group->group; group++)
+		if (groups & group->group)
+			json_array_append_new(names, json_string(group->name));
+	hs_json_put(object, "groups", names);
+	hs_json_put(object, "patterns", patterns_json(hiding ? &hiding->patterns : &none));
+	hs_json_put(object, "config", hs_json_string(hiding ? hiding->config : NULL));
+	return object;
+}
+
 void hs_report_json(struct hs_text *text, const struct hs_report *report)
 {
 	const struct hs_replay *replay = &report->sites->replay;
@@ -46,9 +94,14 @@ void hs_report_json(struct hs_text *text, const struct hs_report *report)
 	hs_json_put(document, "facts", hs_json_facts(&report->profile->facts));
 	hs_json_put(document, "suppressed", hs_suppressed_json(report->profile, report->sites));
 	hs_json_put(document, "totals", hs_json_totals(&replay->totals, replay->unknown));
+	hs_json_put(document, "all", hs_json_totals(&replay->all, replay->unknown));
+	hs_json_put(document, "left_out", hs_json_totals(&replay->left_out, replay->unknown));
+	hs_json_put(document, "filter", filter_json(report));
+	hs_json_put(document, "hidden", hidden_json(report));
 	struct hs_json_frames frames;
 	hs_json_frames_start(&frames, report->profile);
 	put_sites(document, report, &frames);
+	hs_report_views_json(document, report, &frames);
 	hs_json_frames_end(&frames, document);
 	for (uint32_t i = 0; i < replay->point_count; i++)
 		json_array_append_new(timeline,

@@ -20,26 +20,21 @@ struct work {
 };
 
 static const struct table {
-	const char *title, *value, *second, *nothing;
+	const char *value, *second, *nothing;
 	uint32_t told; /* what the second column needs */
 } tables[HS_METRICS] = {
-	[HS_METRIC_PEAK] = {"TOP SITES BY PEAK", "peak", "blocks", "the heap was never more than 0 bytes",
-			    HS_TOLD_PEAK_BLOCKS},
-	[HS_METRIC_ALLOCATED] = {"TOP SITES BY ALLOCATED BYTES", "allocated", "calls",
-				 "nothing was allocated", HS_TOLD_ALLOCATIONS},
-	[HS_METRIC_CALLS] = {"TOP SITES BY CALLS", "calls", "allocated", "nothing was allocated",
-			     HS_TOLD_ALLOCATED_BYTES},
-	[HS_METRIC_TEMPORARY] = {"TOP SITES BY TEMPORARY ALLOCATIONS", "temporary", "of calls",
+	[HS_METRIC_PEAK] = {"peak", "blocks", "the heap was never more than 0 bytes", HS_TOLD_PEAK_BLOCKS},
+	[HS_METRIC_ALLOCATED] = {"allocated", "calls", "nothing was allocated", HS_TOLD_ALLOCATIONS},
+	[HS_METRIC_CALLS] = {"calls", "allocated", "nothing was allocated", HS_TOLD_ALLOCATED_BYTES},
+	[HS_METRIC_TEMPORARY] = {"temporary", "of calls",
 				 "no block was freed before its thread allocated again", HS_TOLD_ALLOCATIONS},
-	[HS_METRIC_LEAKED] = {"TOP SITES BY LEAK", "live", "blocks", "nothing was live", HS_TOLD_LIVE_BLOCKS},
-	[HS_METRIC_MOVED] = {"TOP SITES BY MOVED BYTES", "moved", "moves", "no realloc had to move a block",
-			     HS_TOLD_MOVED},
-	[HS_METRIC_LIFETIME] = {"TOP SITES BY LIFETIME", "sum", "a block", "no block lived for a microsecond",
-				HS_TOLD_ALLOCATIONS},
+	[HS_METRIC_LEAKED] = {"live", "blocks", "nothing was live", HS_TOLD_LIVE_BLOCKS},
+	[HS_METRIC_MOVED] = {"moved", "moves", "no realloc had to move a block", HS_TOLD_MOVED},
+	[HS_METRIC_LIFETIME] = {"sum", "a block", "no block lived for a microsecond", HS_TOLD_ALLOCATIONS},
 };
 
 /* A profiler's samples are calls that allocate nothing. */
-static const struct table samples_table = {"TOP SITES BY SAMPLES", "samples", "", "there is no sample", 0};
+static const struct table samples_table = {"samples", "", "there is no sample", 0};
 
 /* ---- frames ---------------------------------------------------------------------------------------------
  */
@@ -207,16 +202,12 @@ static void add_rows(struct hs_text *text, struct work *work, const struct table
 	}
 }
 
-static void add_title(struct hs_text *text, const struct hs_report *report, const struct table *table,
-		      enum hs_metric metric, const char *right)
+static void add_title(struct hs_text *text, const struct hs_report *report, enum hs_metric metric,
+		      const char *right)
 {
 	struct hs_text title = {0};
-	const struct hs_filter *filter = report->profile->filter;
-	hs_text_add(&title, table->title);
-	if (metric == HS_METRIC_PEAK && filter && filter->at_us != HS_TIME_NONE) {
-		hs_text_free(&title);
-		hs_text_addf(&title, "TOP SITES LIVE AT %s", hs_time(filter->at_us).text);
-	}
+	hs_text_add(&title, "TOP SITES ");
+	hs_report_by(&title, report, metric);
 	hs_report_title(text, report, title.bytes, right);
 	hs_text_free(&title);
 }
@@ -238,7 +229,7 @@ static void add_table(struct hs_text *text, struct work *work, const struct tabl
 		hs_text_addf(&right, "%s samples", hs_count(total).text);
 	else
 		hs_report_whole(&right, report, metric);
-	add_title(text, report, table, metric, count ? right.bytes : "");
+	add_title(text, report, metric, count ? right.bytes : "");
 	hs_text_free(&right);
 	if (count == 0)
 		hs_text_addf(text, "  %s%s%s%s%s\n", table->nothing, *end ? " " : "", end,
@@ -272,7 +263,7 @@ static void add_tables(struct hs_text *text, struct work *work)
 			add_table(text, work, &tables[metric], metric);
 			return;
 		}
-		add_title(text, report, &tables[metric], metric, "");
+		add_title(text, report, metric, "");
 		hs_text_add(text, "  not known from this file\n");
 		return;
 	}

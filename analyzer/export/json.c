@@ -162,6 +162,7 @@ json_t *hs_json_totals(const struct hs_totals *totals, uint32_t unknown)
 	json_t *object = json_object();
 	hs_json_put_counts(object, &totals->counts, true, unknown);
 	put_known(object, "peak_us", totals->peak_us, !(unknown & HS_TOLD_PEAK_US));
+	put_known(object, "max_us", totals->max_us, !(unknown & (HS_TOLD_PEAK_US | HS_TOLD_MAX)));
 	put_known(object, "frees", totals->frees, !(unknown & HS_TOLD_FREES));
 	put_known(object, "events", totals->events, !(unknown & HS_TOLD_EVENTS));
 	return object;

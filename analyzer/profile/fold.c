@@ -333,6 +333,49 @@ static bool is_rust_internal(const char *function, unsigned groups)
 	return type != ORIGIN_FOREIGN;
 }
 
+/* The crate of the path at `at`, or NULL. */
+static const char *path_crate(const char *at, size_t *bytes)
+{
+	at = skip_type_marks(at);
+	while (*at == '<')
+		at = skip_type_marks(at + 1);
+	const char *end = at;
+	while (is_word(*end))
+		end++;
+	*bytes = (size_t)(end - at);
+	if (*end == '[')
+		end = skip_bracket(end);
+	return *bytes && starts(end, "::") ? at : NULL;
+}
+
+static bool is_standard_crate(const char *crate, size_t bytes)
+{
+	static const char *const standard[] = {"core", "alloc", "std"};
+	for (size_t i = 0; i < sizeof standard / sizeof *standard; i++)
+		if (bytes == strlen(standard[i]) && memcmp(crate, standard[i], bytes) == 0)
+			return true;
+	return false;
+}
+
+const char *hs_fold_crate(const char *function, size_t *bytes)
+{
+	if (find_name(function).arguments)
+		return NULL;
+	if (*function != '<')
+		return path_crate(function, bytes);
+	const char *crate = path_crate(function + 1, bytes), *trait = find_trait(function + 1);
+	size_t trait_bytes = 0;
+	const char *trait_crate = trait ? path_crate(trait, &trait_bytes) : NULL;
+	if (trait_crate &&
+	    (!crate || (is_standard_crate(crate, *bytes) && !is_standard_crate(trait_crate, trait_bytes)))) {
+		*bytes = trait_bytes;
+		return trait_crate;
+	}
+	if (!crate)
+		*bytes = strlen("core"); /* of a primitive type: <[u8]>::to_vec */
+	return crate ? crate : "core";
+}
+
 /* ---- all ------------------------------------------------------------------------------------------------
  */
 

@@ -40,6 +40,11 @@ extern const struct hs_fold_rule hs_fold_rules[];   /* ends with group == 0 */
 /* Whether a demangled function is internal by the rules of these groups. */
 bool hs_fold_is_internal(const char *function, unsigned groups);
 
+/* The Rust crate that a function comes from: where its name stands in `function` (or in a text of its own),
+ * and its length; NULL if it is no Rust function. An implementation is of the crate of its type, unless that
+ * is the standard library's and the trait is not. */
+const char *hs_fold_crate(const char *function, size_t *bytes);
+
 /* Sets `internal` of all frames. hs_profile_load has done so with all groups. */
 void hs_fold_mark(struct hs_profile *profile, unsigned groups);
 

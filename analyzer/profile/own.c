@@ -71,3 +71,13 @@ bool *hs_own_modules(const struct hs_profile *profile)
 	}
 	return own;
 }
+
+uint32_t hs_without_start(const struct hs_profile *profile, const uint32_t *frames, uint32_t count)
+{
+	uint32_t end = count;
+	while (end &&
+	       (hs_is_libc(profile, frames[end - 1]) ||
+		strcmp(profile->strings.items[profile->frames[frames[end - 1]].function], "_start") == 0))
+		end--;
+	return end ? end : count;
+}

@@ -9,6 +9,10 @@
 /* A library that every program runs on: libc and the loader. */
 bool hs_is_libc(const struct hs_profile *profile, uint32_t frame);
 
+/* Of a stack's frames, innermost first: how many are left without those at its outer end by which libc starts
+ * a program or a thread; all if none would be. */
+uint32_t hs_without_start(const struct hs_profile *profile, const uint32_t *frames, uint32_t count);
+
 /* By module: whether its code is the user's: the program, and libraries outside of the system's folders. For
  * a program that is itself installed in the system's folders, like clang, that would often be nothing but its
  * main function, and its libraries are as much its own: there it is all but the language's runtime (libc,
