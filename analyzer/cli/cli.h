@@ -15,6 +15,7 @@ extern const struct hs_command hs_commands[]; /* main.c; ends with name == NULL 
 int hs_command_run(int argc, char **argv);
 int hs_command_print(int argc, char **argv);
 int hs_command_diff(int argc, char **argv);
+int hs_command_view(int argc, char **argv);
 int hs_command_export(int argc, char **argv);
 int hs_command_import(int argc, char **argv);
 int hs_command_info(int argc, char **argv);

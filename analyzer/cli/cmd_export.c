@@ -7,6 +7,7 @@
 #include "cli/open.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/page_file.h"
 #include "cli/terminal.h"
 #include "export/export.h"
 
@@ -234,10 +235,19 @@ int hs_command_export(int argc, char **argv)
 		hs_filter_free(&filter);
 		return HS_EXIT_DATA;
 	}
+	char *page = exporter->needs_page ? hs_page_read(&export_options.page_bytes, &error) : NULL;
+	if (page == NULL && exporter->needs_page) {
+		hs_notice(error.text);
+		hs_profile_free(profile);
+		return HS_EXIT_DATA;
+	}
+	export_options.page = page;
+	export_options.path = argv[first];
 	const char *metric = exporter->one_metric ? hs_metrics[export_options.metric].name : NULL;
 	char *named = path ? NULL : default_output(argv[first], metric, exporter->suffix);
 	int result = export_profile(profile, exporter, &export_options, path ? path : named);
 	free(named);
+	free(page);
 	hs_profile_free(profile);
 	hs_filter_free(&filter);
 	return result;

@@ -34,27 +34,6 @@ static json_t *run_json(const struct hs_report *side)
 	return object;
 }
 
-/* null if calls are not known of both runs. */
-static json_t *work_json(const struct hs_diff_report *report)
-{
-	const struct hs_diff *work = report->work;
-	if (hs_diff_unknown(report) & (HS_TOLD_ALLOCATIONS | HS_TOLD_ALLOCATED_BYTES))
-		return json_null();
-	static const char *const words[] = {
-		[HS_WORK_SAME] = "same", [HS_WORK_MORE] = "more", [HS_WORK_LESS] = "less"};
-	json_t *object = json_object();
-	hs_json_put(object, "amount", json_string(words[hs_diff_work(work)]));
-	hs_json_put(object, "common_old_calls", hs_json_integer(work->common_old_calls));
-	hs_json_put(object, "common_new_calls", hs_json_integer(work->common_new_calls));
-	hs_json_put(object, "common_old_bytes", hs_json_integer(work->common_old_bytes));
-	hs_json_put(object, "common_new_bytes", hs_json_integer(work->common_new_bytes));
-	hs_json_put(object, "appeared_functions", hs_json_integer(work->appeared));
-	hs_json_put(object, "appeared_calls", hs_json_integer(work->appeared_calls));
-	hs_json_put(object, "vanished_functions", hs_json_integer(work->vanished));
-	hs_json_put(object, "vanished_calls", hs_json_integer(work->vanished_calls));
-	return object;
-}
-
 static json_t *item_json(const struct hs_diff_report *report, const struct hs_diff_item *item)
 {
 	static const char *const kinds[] = {
@@ -97,7 +76,7 @@ void hs_diff_json(struct hs_text *text, const struct hs_diff_report *report)
 		    json_boolean(hs_diff_same_program(&report->old_side, &report->new_side)));
 	hs_json_put(document, "old", run_json(&report->old));
 	hs_json_put(document, "new", run_json(&report->new));
-	hs_json_put(document, "work", work_json(report));
+	hs_json_put(document, "work", hs_json_work(report->work, hs_diff_unknown(report)));
 	uint32_t *order = hs_diff_sort(report->diff, report->metric);
 	for (uint32_t i = 0; i < report->diff->count && (report->rows == 0 || i < report->rows); i++)
 		json_array_append_new(sites, item_json(report, &report->diff->items[order[i]]));

@@ -15,12 +15,8 @@ struct hs_diff_report {
 	bool stacks;   /* a row is a stack, and shown */
 };
 
-/* What the calls of sites that both runs have say. */
-enum hs_diff_work { HS_WORK_SAME, HS_WORK_MORE, HS_WORK_LESS };
 /* HS_TOLD_...: what one of the two does not tell. */
 uint32_t hs_diff_unknown(const struct hs_diff_report *report);
-
-enum hs_diff_work hs_diff_work(const struct hs_diff *diff);
 
 void hs_diff_text(struct hs_text *text, const struct hs_diff_report *report);
 void hs_diff_json(struct hs_text *text, const struct hs_diff_report *report);

@@ -171,17 +171,6 @@ uint32_t hs_diff_unknown(const struct hs_diff_report *report)
 	return report->old.sites->replay.unknown | report->new.sites->replay.unknown;
 }
 
-enum hs_diff_work hs_diff_work(const struct hs_diff *diff)
-{
-	uint64_t old = diff->common_old_calls, new = diff->common_new_calls;
-	uint64_t difference = new > old ? new - old : old - new;
-	uint64_t old_calls = old + diff->vanished_calls, new_calls = new + diff->appeared_calls;
-	/* runs are hardly ever the same to the last call */
-	if (difference <= (old_calls > new_calls ? old_calls : new_calls) / 100)
-		return HS_WORK_SAME;
-	return new > old ? HS_WORK_MORE : HS_WORK_LESS;
-}
-
 /* More bytes because more was done, or because the same takes more? Judged by the functions that both have:
  * what came or went is a change of the code. */
 static void add_work(struct hs_text *text, const struct hs_diff_report *report)

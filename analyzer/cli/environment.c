@@ -8,6 +8,8 @@ const struct hs_variable hs_variables[] = {
 	 "path of the library that is put into the program, libheapscope.so; by default the one that was "
 	 "installed with "
 	 "heapscope"},
+	{"HEAPSCOPE_VIEWER", "view export", NULL,
+	 "path of the page without data, viewer.html; by default the one that was installed with heapscope"},
 	{"HEAPSCOPE_UNWINDER", "run", NULL,
 	 "how stacks are walked: fast (the default: heapscope's own unwinder, libunwind for what it cannot "
 	 "walk), "

@@ -23,6 +23,7 @@ const struct hs_command hs_commands[] = {
 	{"run", hs_command_run, "record a program: every allocation with its stack"},
 	{"print", hs_command_print, "show where the bytes of a recording went"},
 	{"diff", hs_command_diff, "compare two recordings: what grew, shrank, appeared, vanished"},
+	{"view", hs_command_view, "make a page for the browser: flame graph, timeline, sites, changes"},
 	{"export", hs_command_export, "write a recording in another tool's format"},
 	{"import", hs_command_import, "make a recording of a file of heaptrack, DHAT, or of folded stacks"},
 	{"merge", hs_command_merge, "add recordings up to one profile"},
@@ -45,7 +46,8 @@ static void add_help(struct hs_text *text)
 	hs_text_add(text, "\n"
 			  "start with:\n"
 			  "  heapscope run ./server --once     writes server.hs.gz\n"
-			  "  heapscope print server.hs.gz\n\n"
+			  "  heapscope print server.hs.gz\n"
+			  "  heapscope view --open server.hs.gz\n\n"
 			  "options:\n"
 			  "  -h, --help     show this help\n"
 			  "  -V, --version  show the version, formats and features\n");

@@ -8,6 +8,14 @@
 
 const struct hs_exporter hs_exporters[] = {
 	{
+		.name = "html",
+		.suffix = ".html",
+		.help = "one page for any browser, complete in itself; as \"heapscope view\" writes it",
+		.next = "xdg-open",
+		.needs_page = true,
+		.write = hs_html_write,
+	},
+	{
 		.name = "dhat",
 		.suffix = ".dhat.json",
 		.help = "DHAT version 2, for valgrind's dh_view.html and the Firefox Profiler",

@@ -11,6 +11,13 @@
 struct hs_export_options {
 	bool raw;              /* keep allocator and container internals */
 	enum hs_metric metric; /* for formats that hold one */
+	const char *path;      /* of the recording */
+	/* For the page only: */
+	const char *page; /* the built page, whose mark the data replace */
+	size_t page_bytes;
+	bool sources;                /* put lines of source in */
+	struct hs_profile *baseline; /* an older recording to compare with, or NULL */
+	const char *baseline_path;
 };
 
 struct hs_exporter {
@@ -21,6 +28,7 @@ struct hs_exporter {
 	bool binary;
 	uint32_t needs;  /* HS_TOLD_...: what a file has to tell to be written in this format */
 	bool one_metric; /* holds one number a stack: options.metric */
+	bool needs_page; /* options.page */
 	/* Writes the whole document; returns 0, or -1 and an error. */
 	int (*write)(struct hs_profile *profile, const struct hs_export_options *options, FILE *output,
 		     struct hs_error *error);

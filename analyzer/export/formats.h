@@ -14,5 +14,7 @@ int hs_massif_write(struct hs_profile *profile, const struct hs_export_options *
 		    struct hs_error *error);
 int hs_callgrind_write(struct hs_profile *profile, const struct hs_export_options *options, FILE *output,
 		       struct hs_error *error);
+int hs_html_write(struct hs_profile *profile, const struct hs_export_options *options, FILE *output,
+		  struct hs_error *error);
 
 #endif

@@ -204,3 +204,22 @@ json_t *hs_json_modules(const struct hs_profile *profile)
 	}
 	return array;
 }
+
+json_t *hs_json_work(const struct hs_diff *work, uint32_t unknown)
+{
+	if (unknown & (HS_TOLD_ALLOCATIONS | HS_TOLD_ALLOCATED_BYTES))
+		return json_null();
+	static const char *const words[] = {
+		[HS_WORK_SAME] = "same", [HS_WORK_MORE] = "more", [HS_WORK_LESS] = "less"};
+	json_t *object = json_object();
+	hs_json_put(object, "amount", json_string(words[hs_diff_work(work)]));
+	hs_json_put(object, "common_old_calls", hs_json_integer(work->common_old_calls));
+	hs_json_put(object, "common_new_calls", hs_json_integer(work->common_new_calls));
+	hs_json_put(object, "common_old_bytes", hs_json_integer(work->common_old_bytes));
+	hs_json_put(object, "common_new_bytes", hs_json_integer(work->common_new_bytes));
+	hs_json_put(object, "appeared_functions", hs_json_integer(work->appeared));
+	hs_json_put(object, "appeared_calls", hs_json_integer(work->appeared_calls));
+	hs_json_put(object, "vanished_functions", hs_json_integer(work->vanished));
+	hs_json_put(object, "vanished_calls", hs_json_integer(work->vanished_calls));
+	return object;
+}

@@ -3,6 +3,7 @@
 #ifndef HS_EXPORT_JSON_H
 #define HS_EXPORT_JSON_H
 
+#include "profile/diff.h"
 #include "profile/profile.h"
 
 #include <jansson.h>
@@ -38,5 +39,7 @@ json_t *hs_json_totals(const struct hs_totals *totals, uint32_t unknown);
 /* null if they are not known */
 json_t *hs_json_threads(const struct hs_profile *profile);
 json_t *hs_json_modules(const struct hs_profile *profile);
+/* `work`: by function. null if calls are not known of both runs: `unknown` of either. */
+json_t *hs_json_work(const struct hs_diff *work, uint32_t unknown);
 
 #endif

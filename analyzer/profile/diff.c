@@ -318,3 +318,14 @@ bool hs_diff_same_program(const struct hs_diff_side *old, const struct hs_diff_s
 	const char *a = old->profile->facts.program, *b = new->profile->facts.program;
 	return strcmp(last_component(a ? a : ""), last_component(b ? b : "")) == 0;
 }
+
+enum hs_diff_work hs_diff_work(const struct hs_diff *diff)
+{
+	uint64_t old = diff->common_old_calls, new = diff->common_new_calls;
+	uint64_t difference = new > old ? new - old : old - new;
+	uint64_t old_calls = old + diff->vanished_calls, new_calls = new + diff->appeared_calls;
+	/* runs are hardly ever the same to the last call */
+	if (difference <= (old_calls > new_calls ? old_calls : new_calls) / 100)
+		return HS_WORK_SAME;
+	return new > old ? HS_WORK_MORE : HS_WORK_LESS;
+}

@@ -68,6 +68,10 @@ enum hs_diff_kind hs_diff_kind(const struct hs_diff_item *item, enum hs_metric m
 /* All items, those that changed most first (either way); equals as they come in items. malloc'ed. */
 uint32_t *hs_diff_sort(const struct hs_diff *diff, enum hs_metric metric);
 
+/* What the calls of sites that both runs have say. */
+enum hs_diff_work { HS_WORK_SAME, HS_WORK_MORE, HS_WORK_LESS };
+enum hs_diff_work hs_diff_work(const struct hs_diff *diff);
+
 /* Whether the recorded programs have the same name, folders aside. */
 bool hs_diff_same_program(const struct hs_diff_side *old, const struct hs_diff_side *new);
 

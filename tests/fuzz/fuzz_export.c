@@ -63,7 +63,9 @@ static void check_document(const char *text, size_t size)
 
 static void export_as(const struct hs_exporter *exporter, struct hs_profile *profile, bool raw)
 {
-	struct hs_export_options options = {.raw = raw};
+	static const char page[] = "<html><!--heapscope-data--></html>";
+	struct hs_export_options options = {
+		.raw = raw, .path = "fuzz.hs.gz", .page = page, .page_bytes = sizeof page - 1};
 	struct hs_error error = {{0}};
 	char *text = NULL;
 	size_t length = 0;
