@@ -133,6 +133,13 @@ def test_working_directory_vanishes(record, print_json, program, tmp_path):
     check_plain(print_json(record([program, "directory", tmp_path / "gone"])))
 
 
+def test_working_directory_cannot_be_written(run_heapscope, record, print_json, program):
+    """Nobody may make a file in /proc: without -o that is said before the program starts; the program itself may be there."""
+    done = run_heapscope("run", program, "plain", cwd="/proc")
+    assert done.returncode == 125 and "cannot write" in done.stderr and "-o" in done.stderr
+    check_plain(print_json(record([program, "plain"], cwd="/proc")))
+
+
 def test_locked_memory(record, print_json, program):
     """Also where the limit on locked memory is the usual 8 MiB, for others than root."""
     recorded = record([program, "locked"])

@@ -172,6 +172,29 @@ def test_coroutines_that_change_threads(record, print_json, program):
     assert facts(document, "main_kept") == kept(5, 100)
 
 
+def test_fibres_by_hand(record, print_json, folder):
+    """Stacks that a few instructions switch, whatever thread goes on with them; their stacks end where they begin."""
+    document = print_json(record([build(folder, "assembly.c"), "fibres"]))
+    check_complete(document)
+    assert facts(document, "fibre_keeps") == kept(40, 72)
+    assert facts(document, "fibre_works") == (40 * 9, 40 * 9 * 90, 0, 0)
+    for site in document["sites"]:
+        names = [frame["function"] for frame in site["frames"]]
+        assert "fibre_main" not in names or names[-1] == "fibre_main"
+
+
+def test_assembly_without_unwind_data(record, print_json, folder):
+    """Below code that nothing is known of: through it by its frame pointer, or a stack that is marked as cut. The blocks are there."""
+    document = print_json(record([build(folder, "assembly.c", "-fomit-frame-pointer"), "no_cfi"]))
+    assert facts(document, "from_assembly") == kept(20, 33)
+    assert facts(document, "with_pointer") == kept(10, 33)
+    for site in document["sites"]:
+        names = [frame["function"] for frame in site["frames"]]
+        assert "with_pointer" not in names or names[:4] == ["from_assembly", "with_pointer", "mode_no_cfi", "main"]
+    about = document["facts"]
+    assert about["lost_events"] == 0 and about["broken_stacks"] == 20 - facts(document, "main")[0]
+
+
 def test_cplusplus_coroutines_and_thread_local_destructors(record, print_json, folder):
     document = print_json(record(build(folder, "coroutines.cc", "-std=c++20", compiler="g++")))
     check_complete(document)

@@ -1,5 +1,5 @@
-/* The process ends while four threads are in the middle of malloc and free: what main did must be whole
- * and nothing may be counted twice.
+/* The process ends while four threads, two of them detached, are in the middle of malloc and free: what main
+ * did must be whole and nothing may be counted twice.
  *
  *   main_kept: 50 x malloc(200) = 10000 bytes in 50 blocks, kept
  *   churn:     malloc(64), free, for ever: at most one block live in each of the four threads */
@@ -34,8 +34,11 @@ int main(int argc, char **argv)
 {
 	pthread_t id;
 	(void)argv;
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < 4; i++) {
 		pthread_create(&id, NULL, thread, NULL);
+		if (i % 2)
+			pthread_detach(id);
+	}
 	while (running < 4)
 		usleep(100);
 	main_kept();
