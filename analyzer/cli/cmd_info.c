@@ -53,8 +53,16 @@ static void add_file(struct hs_text *text, const struct hs_info *info)
 	hs_text_add(text, HS_PLAIN "\n");
 	hs_text_free(&words);
 
-	hs_text_clean(&words, facts->program ? facts->program : "(unknown)");
-	hs_text_addf(&words, ", pid %" PRIu32 ", %s", facts->pid, hs_time(facts->duration_us).text);
+	if (facts->merged.recordings)
+		hs_report_command(&words, facts);
+	else
+		hs_text_clean(&words, facts->program && *facts->program ? facts->program : "(unknown)");
+	if (facts->imported)
+		hs_text_addf(&words, ", imported from %s", facts->imported);
+	if (!(facts->unknown & HS_TOLD_PROCESS) || facts->pid)
+		hs_text_addf(&words, ", pid %" PRIu32, facts->pid);
+	if (!(facts->unknown & HS_TOLD_DURATION_US))
+		hs_text_addf(&words, ", %s", hs_time(facts->duration_us).text);
 	add_line(text, info, "program", words.bytes);
 	hs_text_free(&words);
 
@@ -114,6 +122,20 @@ static void add_note(struct hs_text *text, const struct hs_info *info, const cha
 }
 
 /* Says what is missing and sets info->complete. */
+/* What a file that heapscope did not record does not tell, by the names of docs/json.md. */
+static void add_unknown(struct hs_text *text, const struct hs_info *info)
+{
+	const struct hs_facts *facts = &info->report.profile->facts;
+	struct hs_text line = {0};
+	for (unsigned i = 0; i < HS_TOLD_ITEMS; i++)
+		if (facts->unknown & 1u << i)
+			hs_text_addf(&line, "%s%s",
+				     line.count ? ", " : "not told by such a file: ", hs_told_names[i]);
+	if (line.count)
+		hs_report_paragraph(text, &info->report, "  ", line.bytes);
+	hs_text_free(&line);
+}
+
 static void add_completeness(struct hs_text *text, struct hs_info *info)
 {
 	const struct hs_facts *facts = &info->report.profile->facts;
@@ -139,6 +161,7 @@ static void add_completeness(struct hs_text *text, struct hs_info *info)
 	info->complete = gaps == 0;
 	if (gaps == 0)
 		hs_text_add(text, "  complete: no event lost, every stack whole\n");
+	add_unknown(text, info);
 	/* no gap, but worth to know */
 	add_gap(text, info, facts->fallback_stacks, "stack", "finished by libunwind: whole, only slower",
 		&gaps);

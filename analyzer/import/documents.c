@@ -84,11 +84,15 @@ char *hs_import_footer(const struct hs_facts *facts, const struct hs_totals *tot
 		{"late_events", facts->late_events},
 		{"repaired_frees", facts->repaired_frees},
 		{"peak_rss_bytes", facts->peak_rss_bytes},
+		{"unseen_libraries", facts->unseen_libraries},
 	};
 	json_t *object = json_object();
 	for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
 		hs_json_put(object, fields[i].name, hs_json_integer(fields[i].value));
 	hs_json_put(object, "end", json_pack("{s:b}", "unknown", 1));
+	hs_json_put(object, "unseen_library", hs_json_string(facts->unseen_library));
+	hs_json_put(object, "lsan_suppressions", hs_json_string(facts->lsan_suppressions));
+	hs_json_put(object, "lsan_suppressions_unread", json_boolean(facts->lsan_unread));
 	hs_json_put(object, "stopped", hs_json_string(facts->stopped));
 	return finish(object);
 }

@@ -373,6 +373,14 @@ static void take_resident_size(struct importing *import, const char *at)
 		import->facts.peak_rss_bytes = bytes;
 }
 
+/* A line of the program's __lsan_default_suppressions, behind its length or not. */
+static void take_suppression(struct importing *import, const char *at)
+{
+	const char *rule = strstr(at, "leak:");
+	if (rule)
+		hs_facts_add_suppressions(&import->facts, rule);
+}
+
 static int take_line(struct importing *import, const char *line, size_t length)
 {
 	const char *at = line + 1;
@@ -400,6 +408,9 @@ static int take_line(struct importing *import, const char *line, size_t length)
 	case 'X':
 		take_command(import, at);
 		return 0;
+	case 'S':
+		take_suppression(import, at);
+		return 0;
 	case 'I':
 		if (take(&at, &page_bytes) && page_bytes)
 			import->page_bytes = page_bytes;
@@ -414,7 +425,7 @@ static int take_line(struct importing *import, const char *line, size_t length)
 			"it is a raw recording of heaptrack, without names yet: make an ordinary one with "
 			"\"heaptrack --interpret FILE\", or with \"zstd -dc FILE | heaptrack_interpret | "
 			"zstd > NEW.zst\" where that is not known, and import it");
-	default: /* suppressions, marks of attaching, what newer versions add */
+	default: /* marks of attaching, what newer versions add */
 		return 0;
 	}
 }

@@ -239,6 +239,12 @@ static void merge_facts(struct hs_tally *tally, const struct hs_profile *profile
 	sum->late_events += facts->late_events;
 	sum->repaired_frees += facts->repaired_frees;
 	sum->unknown_frees += facts->unknown_frees;
+	sum->unseen_libraries += facts->unseen_libraries;
+	if (!sum->unseen_library && facts->unseen_library)
+		sum->unseen_library = hs_copy_string(facts->unseen_library);
+	if (facts->lsan_suppressions)
+		hs_facts_add_suppressions(sum, facts->lsan_suppressions);
+	sum->lsan_unread |= facts->lsan_unread;
 }
 
 int hs_tally_merge(struct hs_tally *tally, struct hs_profile *profile, struct hs_error *error)

@@ -190,6 +190,29 @@ struct hs_profile *hs_profile_load(const char *path, struct hs_error *error)
 	return NULL;
 }
 
+static bool has_line(const char *text, const char *line, size_t length)
+{
+	for (; *text; text += strcspn(text, "\n"), text += *text == '\n')
+		if (strcspn(text, "\n") == length && memcmp(text, line, length) == 0)
+			return true;
+	return false;
+}
+
+void hs_facts_add_suppressions(struct hs_facts *facts, const char *lines)
+{
+	size_t length;
+	for (; *lines; lines += length, lines += *lines == '\n') {
+		length = strcspn(lines, "\n");
+		char *old = facts->lsan_suppressions;
+		size_t before = old ? strlen(old) : 0;
+		if (length == 0 || (old && has_line(old, lines, length)))
+			continue;
+		facts->lsan_suppressions = hs_reallocate(old, before + length + 2, 1);
+		memcpy(facts->lsan_suppressions + before, lines, length);
+		memcpy(facts->lsan_suppressions + before + length, "\n", 2);
+	}
+}
+
 void hs_facts_free(struct hs_facts *facts)
 {
 	for (char **word = facts->command; word && *word; word++)

@@ -90,9 +90,9 @@ struct hs_facts {
 		unknown_frees, peak_rss_bytes;
 	uint64_t unseen_libraries; /* opened so that what they allocate themselves is not recorded, */
 	char *unseen_library;      /* and the first one's name, or NULL */
-	char *lsan_suppressions; /* NULL, or the program's own (suppressions.h) */
-	bool lsan_unread; /* it has some that could not be read */
-	char *stopped; /* NULL, or why recording ended before the program did */
+	char *lsan_suppressions;   /* NULL, or the program's own (suppressions.h) */
+	bool lsan_unread;          /* it has some that could not be read */
+	char *stopped;             /* NULL, or why recording ended before the program did */
 	char *warning; /* NULL, or what is wrong with the file (truncated, damaged, totals that disagree) */
 };
 
@@ -190,9 +190,9 @@ struct hs_profile {
 	uint32_t sample_count;
 	struct hs_counted *counted; /* in a file without events: what was counted by node; else NULL */
 	uint32_t counted_count;
-	bool damaged;                   /* something is wrong with the file: facts.warning says what */
+	bool damaged;                         /* something is wrong with the file: facts.warning says what */
 	struct hs_suppressions *suppressions; /* NULL, or the rules that hs_sites_make heeds; not owned */
-	struct hs_recording *recording; /* for the replay; private */
+	struct hs_recording *recording;       /* for the replay; private */
 	/* What counts in a replay (filter.h); NULL: all. The caller's, who may change it between replays. */
 	const struct hs_filter *filter;
 };
@@ -201,6 +201,8 @@ struct hs_profile {
  * NULL and fills in error. A truncated or damaged file loads as far as it is whole: facts.warning says so. */
 struct hs_profile *hs_profile_load(const char *path, struct hs_error *error);
 void hs_profile_free(struct hs_profile *profile);
+/* Adds the lines that are not there yet to the program's own suppressions. */
+void hs_facts_add_suppressions(struct hs_facts *facts, const char *lines);
 /* Frees what the facts point to. */
 void hs_facts_free(struct hs_facts *facts);
 /* The command line in one piece, or the program. The caller frees it. */
@@ -282,10 +284,11 @@ struct hs_site {
 	uint32_t *frames; /* indices in profile.frames, innermost first; may be empty */
 	uint32_t frame_count;
 	uint32_t folded_frames; /* internal frames left out, of the deepest stack folded in */
-	uint32_t own_frame; /* position in `frames` of the innermost frame of the user's own code: not in a
-			     * system library if there is such a frame, else 0 */
+	uint32_t own_frame;   /* position in `frames` of the innermost frame of the user's own code: not in a
+			       * system library if there is such a frame, else 0 */
 	uint32_t suppression; /* the rule, + 1, that suppresses what is live of it; 0: none. Where it applies
-			       * to only some of the stacks that look the same, these are a site of their own */
+			       * to only some of the stacks that look the same, these are a site of their own
+			       */
 	struct hs_counts counts;
 };
 
