@@ -16,6 +16,8 @@ int hs_command_run(int argc, char **argv);
 int hs_command_print(int argc, char **argv);
 int hs_command_diff(int argc, char **argv);
 int hs_command_view(int argc, char **argv);
+int hs_command_check(int argc, char **argv);
+int hs_command_suppressions(int argc, char **argv);
 int hs_command_export(int argc, char **argv);
 int hs_command_import(int argc, char **argv);
 int hs_command_info(int argc, char **argv);

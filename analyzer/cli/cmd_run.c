@@ -1,6 +1,7 @@
 /* heapscope run: records a program. The target owns the standard streams; all our words go to standard error.
  */
 #include "base/format.h"
+#include "cli/check.h"
 #include "cli/cli.h"
 #include "cli/library.h"
 #include "cli/options.h"
@@ -21,8 +22,12 @@ static const char help[] =
 	"current directory (an older one is kept as NAME.old.hs.gz), and NAME.PID.CHILD.hs.gz for\n"
 	"each child process. While it runs, \"heapscope print\" shows what is there so far.\n"
 	"\n"
-	"Exit codes: the program's own (killed by the same signal if it was killed); 125 if it\n"
-	"cannot be recorded, 126 if it is not executable, 127 if it was not found, 2 for usage.";
+	"With budgets (--check, --max-..., --against) the recording of the program, not of its\n"
+	"children, is checked at the end, and the verdicts go to standard error.\n"
+	"\n"
+	"Exit codes: the program's own (killed by the same signal if it was killed), and if that is\n"
+	"0, 1 if a budget is exceeded; 125 if it cannot be recorded, 126 if it is not executable,\n"
+	"127 if it was not found, 2 for usage.";
 
 /* Ends this process the way the target ended, so that a shell sees no difference. */
 static void die_like_target(int signal_number)
@@ -63,12 +68,46 @@ static void tell_result(const struct hs_record_result *result)
 	hs_text_free(&text);
 }
 
+/* The recording of what the program became in the end: a script that runs `exec server` is the server. */
+static char *find_last_image(const struct hs_record_result *result)
+{
+	char *found = result->files[0];
+	uint32_t pid = 0;
+	for (char **file = result->files; *file; file++) {
+		struct hs_error error;
+		struct hs_profile *profile = hs_profile_load(*file, &error);
+		bool is_it = profile && (file == result->files || profile->facts.pid == pid);
+		bool went_on = is_it && profile->facts.end == HS_END_EXEC;
+		if (is_it) {
+			found = *file;
+			pid = profile->facts.pid;
+		}
+		hs_profile_free(profile);
+		if (is_it && !went_on)
+			break;
+	}
+	return found;
+}
+
+static int check_result(const struct hs_check_options *check, const struct hs_budgets *budgets,
+			const struct hs_record_result *result)
+{
+	if (!result->files[0]) {
+		hs_message("nothing was recorded, so there is nothing to check");
+		return HS_EXIT_DATA;
+	}
+	char *path = find_last_image(result);
+	return hs_check_recordings(check, budgets, &path, 1, stderr);
+}
+
 int hs_command_run(int argc, char **argv)
 {
 	static const char *const follow_names[] = {"all", "exec", "none", NULL};
 	static const enum hs_follow follow_values[] = {HS_FOLLOW_ALL, HS_FOLLOW_EXEC, HS_FOLLOW_NONE};
 	const char *output = NULL;
 	int follow = 0, quiet = 0, symbols = 1;
+	struct hs_check_options check = {.rows = 5, .colour = HS_COLOUR_AUTO};
+	struct hs_budgets budgets = {0};
 	const struct hs_option options[] = {
 		{'o', "output", HS_OPTION_TEXT, &output, 0, "FILE", NULL, "write the recording to FILE"},
 		{0, "follow", HS_OPTION_CHOICE, &follow, 0, "all|exec|none", follow_names,
@@ -77,6 +116,9 @@ int hs_command_run(int argc, char **argv)
 		{0, "no-symbols", HS_OPTION_SET, &symbols, 0, NULL, NULL,
 		 "do not look up names: reports show addresses"},
 		{'q', "quiet", HS_OPTION_SET, &quiet, 1, NULL, NULL, "say nothing but errors"},
+		{0, "check", HS_OPTION_TEXT, &check.file, 0, "FILE", NULL,
+		 "check the recording against the budgets in FILE at the end, as \"heapscope check\" does"},
+		HS_CHECK_OPTIONS(check),
 		{0},
 	};
 	const struct hs_usage usage = {
@@ -94,6 +136,14 @@ int hs_command_run(int argc, char **argv)
 	if (first < 0)
 		return hs_options_exit_code(first);
 
+	check.quiet = quiet;
+	if (hs_check_asked(&check)) {
+		int wrong = hs_check_budgets(&check, "run", &budgets);
+		if (wrong) {
+			hs_budgets_free(&budgets);
+			return wrong == HS_EXIT_USAGE ? HS_EXIT_USAGE : HS_EXIT_OWN_FAILURE;
+		}
+	}
 	struct hs_error error = {{0}};
 	char *library = hs_library_find(&error);
 	if (library == NULL) {
@@ -121,6 +171,11 @@ int hs_command_run(int argc, char **argv)
 	if (!quiet)
 		tell_result(&result);
 	int status = result.exit_status, killed_by = result.exit_signal;
+	if (hs_check_asked(&check)) {
+		int verdict = check_result(&check, &budgets, &result);
+		status = status ? status : verdict;
+		hs_budgets_free(&budgets);
+	}
 	hs_record_result_free(&result);
 	if (killed_by) {
 		die_like_target(killed_by);

@@ -41,6 +41,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		for (uint32_t k = 0; k < count; k++)
 			FUZZ_CHECK(frames[k].function < strings.count && frames[k].file < strings.count);
 	}
+	char *text = NULL;
+	if (hs_symbolizer_returned_string(symbolizer, "__lsan_default_suppressions", &text) ==
+	    HS_RETURNED_STRING)
+		FUZZ_CHECK(strlen(text) < 1 << 16);
+	free(text);
 	hs_symbolizer_close(symbolizer);
 	hs_strings_free(&strings);
 	fuzz_file_close(&file);
