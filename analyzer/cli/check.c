@@ -100,26 +100,17 @@ static char *why_incomplete(const struct hs_profile *profile)
 
 static int load(struct hs_checked *checked, const char *path, const struct hs_check_options *options)
 {
-	struct hs_error error = {{0}};
 	*checked = (struct hs_checked){.path = path};
-	checked->profile = hs_profile_load(path, &error);
-	/* whole stacks: expressions match what is folded elsewhere */
-	if (!checked->profile ||
-	    hs_suppress(&options->suppress, checked->profile, &checked->suppressions, &error) != 0 ||
-	    hs_sites_make(checked->profile, true, &checked->sites, &error) != 0) {
-		hs_notice(error.text);
+	if (hs_open(&checked->opened, path, NULL, NULL, &options->suppress, true) != 0)
 		return -1;
-	}
-	checked->incomplete = why_incomplete(checked->profile);
+	checked->incomplete = why_incomplete(checked->opened.profile);
 	return 0;
 }
 
 static void unload(struct hs_checked *checked)
 {
 	hs_check_free(&checked->check);
-	hs_sites_free(&checked->sites);
-	hs_profile_free(checked->profile);
-	hs_suppressions_free(&checked->suppressions);
+	hs_open_close(&checked->opened);
 	free(checked->incomplete);
 }
 
@@ -127,10 +118,10 @@ static int judge(struct hs_checked *checked, const struct hs_checked *baseline,
 		 const struct hs_budgets *budgets)
 {
 	struct hs_error error = {{0}};
-	const struct hs_check_side new = {checked->profile, &checked->sites};
+	const struct hs_check_side new = {checked->opened.profile, &checked->opened.sites};
 	struct hs_check_side old = {0};
 	if (baseline)
-		old = (struct hs_check_side){baseline->profile, &baseline->sites};
+		old = (struct hs_check_side){baseline->opened.profile, &baseline->opened.sites};
 	if (hs_check_make(&checked->check, budgets, &new, baseline ? &old : NULL, &error) == 0)
 		return 0;
 	hs_notice(error.text);

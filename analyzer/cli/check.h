@@ -8,7 +8,7 @@
 #define HS_CLI_CHECK_H
 
 #include "base/text.h"
-#include "cli/suppress.h"
+#include "cli/open.h"
 #include "profile/check.h"
 
 #include <jansson.h>
@@ -101,9 +101,7 @@ int hs_check_recordings(const struct hs_check_options *options, const struct hs_
 /* One recording and its verdicts. */
 struct hs_checked {
 	const char *path;
-	struct hs_profile *profile;
-	struct hs_suppressions suppressions;
-	struct hs_sites sites;
+	struct hs_opened opened; /* sites are raw: expressions match whole stacks */
 	struct hs_check check;
 	char *incomplete; /* NULL, or why the recording is not complete */
 };

@@ -20,7 +20,7 @@ static struct hs_guilty *find_lines(const struct hs_checked *checked, const stru
 {
 	const struct hs_sites *sites = &checked->check.new_sites[finding->section];
 	struct hs_groups groups;
-	hs_groups_make(&groups, checked->profile, sites);
+	hs_groups_make(&groups, checked->opened.profile, sites);
 	struct hs_guilty *list = hs_allocate_zero((size_t)groups.count + 1, sizeof(*list));
 	*count = 0;
 	for (uint32_t i = 0; i < groups.count; i++) {
@@ -31,7 +31,7 @@ static struct hs_guilty *find_lines(const struct hs_checked *checked, const stru
 		if (value == 0)
 			continue;
 		list[(*count)++] = (struct hs_guilty){.site = &sites->items[groups.sites[group->first]],
-						      .profile = checked->profile,
+						      .profile = checked->opened.profile,
 						      .value = value,
 						      .weight = value};
 	}
@@ -44,8 +44,8 @@ static struct hs_guilty *find_growth(const struct hs_check_report *report, const
 				     const struct hs_finding *finding, uint32_t *count)
 {
 	const struct hs_sites *sites = &checked->check.new_sites[finding->section];
-	const struct hs_diff_side new = {checked->profile, sites};
-	const struct hs_diff_side old = {report->baseline->profile,
+	const struct hs_diff_side new = {checked->opened.profile, sites};
+	const struct hs_diff_side old = {report->baseline->opened.profile,
 					 &checked->check.old_sites[finding->section]};
 	struct hs_diff diff;
 	hs_diff_make(&diff, &old, &new, HS_DIFF_BY_FUNCTION);
@@ -57,7 +57,7 @@ static struct hs_guilty *find_growth(const struct hs_check_report *report, const
 		uint64_t now = hs_quantity_value(&item->new, finding->quantity);
 		if (now > before)
 			list[(*count)++] = (struct hs_guilty){.site = &sites->items[item->new_site],
-							      .profile = checked->profile,
+							      .profile = checked->opened.profile,
 							      .value = now,
 							      .old = before,
 							      .weight = now - before};

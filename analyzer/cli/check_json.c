@@ -23,9 +23,9 @@ static json_t *guilty_json(const struct hs_check_report *report, const struct hs
 		hs_json_put(object, "value", hs_json_integer(list[i].value));
 		hs_json_put(object, "old", finding->growth ? hs_json_integer(list[i].old) : json_null());
 		hs_json_put(object, "frame",
-			    frame == HS_NO_FRAME
-				    ? json_null()
-				    : hs_json_frame(checked->profile, &checked->profile->frames[frame]));
+			    frame == HS_NO_FRAME ? json_null()
+						 : hs_json_frame(checked->opened.profile,
+								 &checked->opened.profile->frames[frame]));
 		json_array_append_new(array, object);
 	}
 	free(list);
@@ -61,10 +61,11 @@ static json_t *checked_json(const struct hs_check_report *report, const struct h
 {
 	json_t *object = json_object(), *budgets = json_array();
 	hs_json_put(object, "path", hs_json_string(checked->path));
-	hs_json_put(object, "program", hs_json_string(checked->profile->facts.program));
-	hs_json_put(object, "command", hs_json_words(checked->profile->facts.command));
+	hs_json_put(object, "program", hs_json_string(checked->opened.profile->facts.program));
+	hs_json_put(object, "command", hs_json_words(checked->opened.profile->facts.command));
 	hs_json_put(object, "incomplete", hs_json_string(checked->incomplete));
-	hs_json_put(object, "suppressed", hs_suppressed_json(checked->profile, &checked->sites));
+	hs_json_put(object, "suppressed",
+		    hs_suppressed_json(checked->opened.profile, &checked->opened.sites));
 	for (uint32_t i = 0; i < checked->check.count; i++)
 		json_array_append_new(budgets, finding_json(report, checked, &checked->check.items[i]));
 	hs_json_put(object, "budgets", budgets);

@@ -70,7 +70,8 @@ static void add_sites(struct hs_text *text, const struct hs_check_report *report
 {
 	uint32_t count;
 	struct hs_guilty *list = hs_guilty_find(report, checked, finding, &count);
-	const struct hs_report side = {.profile = checked->profile, .sites = &checked->sites, .utf8 = true};
+	const struct hs_report side = {
+		.profile = checked->opened.profile, .sites = &checked->opened.sites, .utf8 = true};
 	for (uint32_t i = 0; i < count && i < SITES_SHOWN; i++) {
 		uint32_t frame = hs_site_own_frame(list[i].site);
 		bool bytes = hs_quantities[finding->quantity].bytes;
@@ -106,7 +107,7 @@ static void add_finding(struct hs_text *xml, const struct hs_check_report *repor
 static void add_suite(struct hs_text *xml, const struct hs_check_report *report,
 		      const struct hs_checked *checked, size_t id)
 {
-	const struct hs_facts *facts = &checked->profile->facts;
+	const struct hs_facts *facts = &checked->opened.profile->facts;
 	bool lenient = report->options->allow_incomplete;
 	const char *incomplete = lenient ? NULL : checked->incomplete;
 	char timestamp[32] = "1970-01-01T00:00:00";
@@ -130,7 +131,7 @@ static void add_suite(struct hs_text *xml, const struct hs_check_report *report,
 	for (uint32_t i = 0; i < checked->check.count; i++)
 		add_finding(xml, report, checked, &checked->check.items[i]);
 	struct hs_text words = {0};
-	hs_suppressed_words(&words, checked->profile, &checked->sites);
+	hs_suppressed_words(&words, checked->opened.profile, &checked->opened.sites);
 	hs_text_add(xml, "    <system-out>");
 	if (words.count)
 		add_escaped(xml, words.bytes);

@@ -79,8 +79,8 @@ static void add_guilty(struct hs_text *text, const struct hs_check_report *repor
 	struct hs_guilty *list = hs_guilty_find(report, checked, finding, &count);
 	uint64_t rows =
 		report->options->rows && report->options->rows < count ? report->options->rows : count;
-	const struct hs_report side = {.profile = checked->profile,
-				       .sites = &checked->sites,
+	const struct hs_report side = {.profile = checked->opened.profile,
+				       .sites = &checked->opened.sites,
 				       .columns = report->columns,
 				       .utf8 = report->utf8};
 	size_t width = 0;
@@ -152,7 +152,7 @@ static void add_path(struct hs_text *text, const char *label, const struct hs_ch
 	hs_text_addf(text, "%s" HS_BOLD, label);
 	hs_text_clean(text, checked->path);
 	hs_text_add(text, HS_PLAIN ": ");
-	const struct hs_facts *facts = &checked->profile->facts;
+	const struct hs_facts *facts = &checked->opened.profile->facts;
 	struct hs_text line = {0};
 	for (char **word = facts->command; word && *word; word++) {
 		hs_text_add(&line, word == facts->command ? "" : " ");
@@ -168,19 +168,20 @@ static void add_notes(struct hs_text *text, const struct hs_check_report *report
 {
 	const struct hs_report side = {.columns = report->columns, .utf8 = report->utf8};
 	struct hs_text words = {0};
-	hs_suppressed_words(&words, checked->profile, &checked->sites);
+	hs_suppressed_words(&words, checked->opened.profile, &checked->opened.sites);
 	if (words.count)
 		hs_report_paragraph(text, &side, "not leaked: ", words.bytes);
 	hs_text_free(&words);
-	if (checked->profile->facts.end == HS_END_SIGNAL)
+	if (checked->opened.profile->facts.end == HS_END_SIGNAL)
 		hs_report_paragraph(text, &side, "note: ",
 				    "a signal killed the program: what it would have freed counts as leaked");
-	if (checked->profile->facts.lsan_unread && !report->options->suppress.off)
+	if (checked->opened.profile->facts.lsan_unread && !report->options->suppress.off)
 		hs_report_paragraph(
 			text, &side, "note: ",
 			"the program's __lsan_default_suppressions does more than return a constant "
 			"string, so its rules are not known; --suppressions FILE gives them");
-	uint64_t broken = checked->profile->facts.broken_stacks + checked->profile->facts.truncated_stacks;
+	uint64_t broken = checked->opened.profile->facts.broken_stacks +
+			  checked->opened.profile->facts.truncated_stacks;
 	if (broken && report->budgets->count > 1)
 		hs_report_paragraph(text, &side, "note: ",
 				    "some stacks lack their outer callers: sites that match those have less "

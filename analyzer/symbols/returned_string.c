@@ -1,5 +1,5 @@
 /* The string that a function returns. The file is not trusted: every place in it is looked up in the program
- * headers, and bytes come from the file's image within its size. */
+ * headers, and libelf hands out bytes within its size. */
 #include "symbols/returned_string.h"
 
 #include "base/memory.h"
@@ -9,52 +9,47 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { INSTRUCTIONS_MOST = 64, RELOCATION_SECTIONS_MOST = 64 };
-
-struct image {
-	Elf *elf;
-	const uint8_t *bytes;
-	size_t count;
-};
+enum { INSTRUCTIONS_MOST = 64, CODE_MOST = 256, HEADERS_MOST = 1024, RELOCATION_SECTIONS_MOST = 64 };
 
 /* ---- bytes by address -----------------------------------------------------------------------------------
  */
 
-/* The bytes from an address to the end of its segment; NULL if they are not in the file. constant: only if
- * the program cannot write there (any more, once it is relocated). */
-static const uint8_t *bytes_at(const struct image *image, uint64_t address, bool constant, size_t *count)
+/* The bytes from an address on, at most `most`, within its segment; NULL if they are not in the file, or if
+ * the program can write there (once it is relocated). They live as long as the file is open. */
+static const uint8_t *bytes_at(Elf *elf, uint64_t address, size_t most, size_t *count)
 {
 	size_t headers;
-	const uint8_t *found = NULL;
-	bool writable = false, relro = false;
-	if (elf_getphdrnum(image->elf, &headers) != 0)
+	uint64_t offset = 0;
+	bool found = false, writable = false, relro = false;
+	if (elf_getphdrnum(elf, &headers) != 0)
 		return NULL;
-	for (size_t i = 0; i < headers && i < 1024; i++) {
+	for (size_t i = 0; i < headers && i < HEADERS_MOST; i++) {
 		GElf_Phdr header;
-		if (!gelf_getphdr(image->elf, (int)i, &header) || address < header.p_vaddr)
+		if (!gelf_getphdr(elf, (int)i, &header) || address < header.p_vaddr)
 			continue;
 		uint64_t place = address - header.p_vaddr;
 		if (header.p_type == PT_GNU_RELRO && place < header.p_memsz)
 			relro = true;
-		if (header.p_type != PT_LOAD || found || place >= header.p_filesz)
+		if (header.p_type != PT_LOAD || found || place >= header.p_filesz ||
+		    header.p_offset > INT64_MAX - place)
 			continue;
-		if (header.p_offset > image->count || place >= image->count - header.p_offset)
-			continue;
-		found = image->bytes + header.p_offset + place;
-		*count = image->count - header.p_offset - place;
-		if (*count > header.p_filesz - place)
-			*count = header.p_filesz - place;
+		found = true;
+		offset = header.p_offset + place;
+		*count = header.p_filesz - place < most ? (size_t)(header.p_filesz - place) : most;
 		writable = header.p_flags & PF_W;
 	}
-	return constant && writable && !relro ? NULL : found;
+	if (!found || (writable && !relro))
+		return NULL;
+	Elf_Data *data = elf_getdata_rawchunk(elf, (int64_t)offset, *count, ELF_T_BYTE);
+	return data && data->d_size == *count ? data->d_buf : NULL;
 }
 
 /* What the loader will write at an address: *value, if a relocation says so. 1: it does, 0: none does, -1: it
  * depends on other files. */
-static int relocated_value(const struct image *image, uint64_t address, uint64_t *value)
+static int relocated_value(Elf *elf, uint64_t address, uint64_t *value)
 {
 	Elf_Scn *section = NULL;
-	for (unsigned n = 0; n < RELOCATION_SECTIONS_MOST && (section = elf_nextscn(image->elf, section));) {
+	for (unsigned n = 0; n < RELOCATION_SECTIONS_MOST && (section = elf_nextscn(elf, section));) {
 		GElf_Shdr header, symbols;
 		if (!gelf_getshdr(section, &header) || header.sh_type != SHT_RELA || !header.sh_entsize)
 			continue;
@@ -69,7 +64,7 @@ static int relocated_value(const struct image *image, uint64_t address, uint64_t
 			*value = (uint64_t)rela.r_addend;
 			if (GELF_R_TYPE(rela.r_info) == R_X86_64_RELATIVE)
 				return 1;
-			Elf_Scn *table = elf_getscn(image->elf, header.sh_link);
+			Elf_Scn *table = elf_getscn(elf, header.sh_link);
 			Elf_Data *entries =
 				table && gelf_getshdr(table, &symbols) ? elf_getdata(table, NULL) : NULL;
 			uint64_t type = GELF_R_TYPE(rela.r_info);
@@ -84,13 +79,13 @@ static int relocated_value(const struct image *image, uint64_t address, uint64_t
 	return 0;
 }
 
-static bool load_pointer(const struct image *image, uint64_t address, uint64_t *value)
+static bool load_pointer(Elf *elf, uint64_t address, uint64_t *value)
 {
 	size_t count;
-	const uint8_t *bytes = bytes_at(image, address, true, &count);
+	const uint8_t *bytes = bytes_at(elf, address, sizeof(*value), &count);
 	if (!bytes || count < sizeof(*value))
 		return false;
-	int relocated = relocated_value(image, address, value);
+	int relocated = relocated_value(elf, address, value);
 	if (relocated == 0)
 		memcpy(value, bytes, sizeof(*value));
 	return relocated >= 0;
@@ -133,7 +128,7 @@ static size_t skip_instruction(const struct code *code)
 }
 
 /* The length of the instruction if it is one that sets rax to what is known, else 0. */
-static size_t set_rax(const struct image *image, const struct code *code, uint64_t *rax)
+static size_t set_rax(Elf *elf, const struct code *code, uint64_t *rax)
 {
 	const uint8_t *at = code->bytes;
 	int32_t number;
@@ -162,7 +157,7 @@ static size_t set_rax(const struct image *image, const struct code *code, uint64
 	*rax = code->address + 7 + (uint64_t)(int64_t)number;
 	if (at[1] == 0x8d) /* lea rax, [rip + n] */
 		return 7;
-	return load_pointer(image, *rax, rax) ? 7 : 0; /* mov rax, [rip + n] */
+	return load_pointer(elf, *rax, rax) ? 7 : 0; /* mov rax, [rip + n] */
 }
 
 /* A local variable: mov [rbp - n], rax and back. */
@@ -183,7 +178,7 @@ static size_t use_variable(const struct code *code, uint64_t *rax, uint64_t *var
 }
 
 /* The pointer that the function returns. */
-static bool follow(const struct image *image, struct code code, uint64_t *pointer)
+static bool follow(Elf *elf, struct code code, uint64_t *pointer)
 {
 	uint64_t rax = 0, variable = 0;
 	uint8_t place = 0; /* of the variable; 0: none */
@@ -196,7 +191,7 @@ static bool follow(const struct image *image, struct code code, uint64_t *pointe
 		}
 		size_t length = skip_instruction(&code);
 		if (!length) {
-			length = set_rax(image, &code, &rax);
+			length = set_rax(elf, &code, &rax);
 			known |= length > 0;
 		}
 		if (!length && known)
@@ -212,22 +207,18 @@ static bool follow(const struct image *image, struct code code, uint64_t *pointe
 
 enum hs_returned hs_elf_returned_string(Elf *elf, uint64_t address, char **text)
 {
-	struct image image = {.elf = elf};
 	GElf_Ehdr header;
 	struct code code = {.address = address};
 	uint64_t pointer;
 	size_t count;
-	image.bytes = (const uint8_t *)elf_rawfile(elf, &image.count);
-	if (!image.bytes || !gelf_getehdr(elf, &header) || header.e_machine != EM_X86_64)
+	if (!gelf_getehdr(elf, &header) || header.e_machine != EM_X86_64)
 		return HS_RETURNED_UNKNOWN;
-	code.bytes = bytes_at(&image, code.address, true, &code.count);
-	if (!code.bytes || !follow(&image, code, &pointer))
+	code.bytes = bytes_at(elf, code.address, CODE_MOST, &code.count);
+	if (!code.bytes || !follow(elf, code, &pointer))
 		return HS_RETURNED_UNKNOWN;
 	if (pointer == 0)
 		return HS_RETURNED_NOTHING;
-	const uint8_t *bytes = bytes_at(&image, pointer, true, &count);
-	if (bytes && count > HS_RETURNED_STRING_MOST)
-		count = HS_RETURNED_STRING_MOST;
+	const uint8_t *bytes = bytes_at(elf, pointer, HS_RETURNED_STRING_MOST, &count);
 	if (!bytes || !memchr(bytes, 0, count))
 		return HS_RETURNED_UNKNOWN;
 	*text = hs_copy_string((const char *)bytes);
