@@ -21,7 +21,7 @@ int hs_command_check(int argc, char **argv)
 {
 	static const char *const colours[] = {"auto", "always", "never", NULL};
 	static const struct hs_example examples[] = {
-		{"heapscope check --max-peak 10MiB --max-leaked 0 --max-temporary 5% server.hs.gz",
+		{"heapscope check --max-peak 10MiB --max-temporary 5% server.hs.gz",
 		 "limits for the whole program"},
 		{"heapscope check --max-own-peak 1MiB --site '^cache_' server.hs.gz",
 		 "a limit for what some functions hold"},

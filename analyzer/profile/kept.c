@@ -67,7 +67,8 @@ const struct hs_kept hs_kept[] = {
 	{LIBC, "^strsignal$", ANY, "the last message of strsignal"},
 
 	{LIBSTDCXX, NULL, LOADER, "the emergency pool for exceptions"},
-	{ANY, "__gnu_cxx::__freeres", ANY, "the emergency pool for exceptions, linked statically"},
+	{ANY, "^global constructors keyed to eh_alloc.cc$", ANY,
+	 "the emergency pool for exceptions, linked statically"},
 	{ANY, "std::ios_base::sync_with_stdio(", ANY, "the buffers of cin, cout and cerr"},
 	{LIBSTDCXX, "^std::locale::locale(char const", ANY,
 	 "the parts of a locale, which the global one keeps"},

@@ -160,13 +160,21 @@ static size_t set_rax(Elf *elf, const struct code *code, uint64_t *rax)
 	return load_pointer(elf, *rax, rax) ? 7 : 0; /* mov rax, [rip + n] */
 }
 
-/* A local variable: mov [rbp - n], rax and back. */
-static size_t use_variable(const struct code *code, uint64_t *rax, uint64_t *variable, uint8_t *place)
+/* A local variable: mov [rbp - n], rax; mov [rbp - n], number; and back. */
+static size_t use_variable(const struct code *code, bool known, uint64_t *rax, uint64_t *variable,
+			   uint8_t *place)
 {
 	const uint8_t *at = code->bytes;
 	if (code->count < 4 || at[0] != 0x48 || at[2] != 0x45)
 		return 0;
-	if (at[1] == 0x89) {
+	if (at[1] == 0xc7 && code->count >= 8) {
+		int32_t number;
+		memcpy(&number, at + 4, 4);
+		*variable = (uint64_t)(int64_t)number;
+		*place = at[3];
+		return 8;
+	}
+	if (at[1] == 0x89 && known) {
 		*variable = *rax;
 		*place = at[3];
 		return 4;
@@ -194,8 +202,10 @@ static bool follow(Elf *elf, struct code code, uint64_t *pointer)
 			length = set_rax(elf, &code, &rax);
 			known |= length > 0;
 		}
-		if (!length && known)
-			length = use_variable(&code, &rax, &variable, &place);
+		if (!length) {
+			length = use_variable(&code, known, &rax, &variable, &place);
+			known |= length > 0 && place != 0;
+		}
 		if (!length)
 			return false;
 		code.bytes += length;
