@@ -144,7 +144,11 @@ static int export_profile(struct hs_profile *profile, const struct hs_exporter *
 		hs_notice(error.text);
 		return HS_EXIT_DATA;
 	}
-	if (exporter->write(profile, options, output.stream, &error) != 0) {
+	if (strcmp(path, "-") == 0 && isatty(STDOUT_FILENO))
+		profile->progress = NULL; /* it would stand in the middle of it */
+	int failed = exporter->write(profile, options, output.stream, &error);
+	hs_progress_end();
+	if (failed) {
 		hs_message("\"%s\" was not written: %s", path, error.text);
 		hs_output_discard(&output);
 		return HS_EXIT_DATA;

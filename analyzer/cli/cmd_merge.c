@@ -61,7 +61,9 @@ static int add_file(struct hs_tally *tally, const char *path)
 		hs_notice(error.text);
 		return -1;
 	}
+	profile->progress = hs_progress;
 	int result = hs_tally_merge(tally, profile, &error);
+	hs_progress_end();
 	if (result != 0)
 		hs_message("\"%s\" cannot be merged: %s", path, error.text);
 	else if (profile->facts.warning)

@@ -9,9 +9,12 @@ struct hs_profile *hs_open_profile(const char *path, const struct hs_hiding *hid
 {
 	struct hs_error error = {{0}};
 	struct hs_profile *profile = hs_profile_load(path, &error);
-	if (profile == NULL)
+	if (profile == NULL) {
 		hs_notice(error.text);
-	else if (hiding)
+		return NULL;
+	}
+	profile->progress = hs_progress;
+	if (hiding)
 		hs_hiding_apply(hiding, profile);
 	return profile;
 }
@@ -34,6 +37,7 @@ int hs_open(struct hs_opened *opened, const char *path, const struct hs_hiding *
 		hs_open_close(opened);
 		return -1;
 	}
+	hs_progress_end();
 	/* the report says it too; whoever sends that to a file is to see it here */
 	if (opened->profile->facts.warning && !isatty(STDOUT_FILENO))
 		hs_message("warning: %s: %s", path, opened->profile->facts.warning);

@@ -13,7 +13,7 @@ struct hs_opened {
 };
 
 /* Loads all but the events, and marks hidden frames (hiding may be NULL: the built-in rules). NULL after a
- * message. */
+ * message. Replays of it show their progress; hs_progress_end is the caller's to call after them. */
 struct hs_profile *hs_open_profile(const char *path, const struct hs_hiding *hiding);
 
 /* Loads, hides, and replays what the filter selects (NULL: all); the filter has to outlive it. What is wrong

@@ -195,6 +195,8 @@ struct hs_profile {
 	struct hs_recording *recording;       /* for the replay; private */
 	/* What counts in a replay (filter.h); NULL: all. The caller's, who may change it between replays. */
 	const struct hs_filter *filter;
+	/* NULL, or told now and then how far a replay is, in events. The caller's. */
+	void (*progress)(const char *phase, unsigned long long done, unsigned long long total);
 };
 
 /* Loads everything but the events. On failure (not a recording, empty, newer version, unreadable) returns

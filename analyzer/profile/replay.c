@@ -384,8 +384,11 @@ static bool replay_events(struct hs_profile *profile, struct hs_replay_state *st
 	const struct hs_replay_how *how = &state->how;
 	bool full =
 		state->selection.filter || how->watch || how->by_thread || how->by_size || how->by_lifetime;
-	while (!wrong && (events = hs_ahead_next(ahead, &error)))
+	while (!wrong && (events = hs_ahead_next(ahead, &error))) {
 		wrong = full ? replay_full(state, events) : replay_plain(state, events);
+		if (profile->progress)
+			profile->progress("reading events", state->events, profile->recording->events);
+	}
 	if (!wrong && error.text[0])
 		wrong = error.text;
 	if (wrong && wrong != stopped)
