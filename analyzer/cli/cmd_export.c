@@ -167,14 +167,19 @@ static int export_profile(struct hs_profile *profile, const struct hs_exporter *
 int hs_command_export(int argc, char **argv)
 {
 	const char *format = NULL, *path = NULL, *metric_name = NULL;
+	const char *formats[32] = {0}, *metrics[HS_METRICS + 1] = {0};
+	for (size_t i = 0; i + 1 < sizeof(formats) / sizeof(formats[0]) && hs_exporters[i].name; i++)
+		formats[i] = hs_exporters[i].name;
+	for (size_t i = 0; i < HS_METRICS; i++)
+		metrics[i] = hs_metrics[i].name;
 	int raw = 0, list = 0;
 	struct hs_filter_arguments filters = HS_FILTER_ARGUMENTS;
 	struct hs_hiding_arguments hidden = {0};
 	const struct hs_option options[] = {
-		{'f', "format", HS_OPTION_TEXT, &format, 0, "NAME", NULL, "the format; --list shows them"},
+		{'f', "format", HS_OPTION_TEXT, &format, 0, "NAME", formats, "the format; --list shows them"},
 		{'o', "output", HS_OPTION_TEXT, &path, 0, "FILE", NULL,
 		 "write to FILE; - is standard output"},
-		{'m', "metric", HS_OPTION_TEXT, &metric_name, 0, "NAME", NULL,
+		{'m', "metric", HS_OPTION_TEXT, &metric_name, 0, "NAME", metrics,
 		 "what folded counts: peak (the default), allocated, calls, temporary, leaked, moved, "
 		 "lifetime"},
 		{0, "raw", HS_OPTION_SET, &raw, 1, NULL, NULL,

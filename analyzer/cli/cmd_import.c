@@ -162,11 +162,13 @@ static int import(const char *from, const char *to, const struct hs_importer *im
 
 int hs_command_import(int argc, char **argv)
 {
-	const char *format = NULL, *path = NULL, *metric = NULL;
+	const char *format = NULL, *path = NULL, *metric = NULL, *formats[16] = {0};
+	for (size_t i = 0; i + 1 < sizeof(formats) / sizeof(formats[0]) && hs_importers[i].name; i++)
+		formats[i] = hs_importers[i].name;
 	const struct hs_option import_options[] = {
 		{'o', "output", HS_OPTION_TEXT, &path, 0, "FILE", NULL,
 		 "write to FILE; - is standard output"},
-		{'f', "format", HS_OPTION_TEXT, &format, 0, "NAME", NULL,
+		{'f', "format", HS_OPTION_TEXT, &format, 0, "NAME", formats,
 		 "heaptrack, dhat or folded; by default what the contents look like"},
 		{'m', "metric", HS_OPTION_TEXT, &metric, 0, "NAME", NULL,
 		 "what the numbers of folded stacks are: samples, or as in \"heapscope export\" peak, "
@@ -180,6 +182,7 @@ int hs_command_import(int argc, char **argv)
 		.options = import_options,
 		.fewest = 1,
 		.most = 1,
+		.operand = HS_OPERAND_FILE,
 		.missing = "which file? e.g. heapscope import heaptrack.server.42.zst",
 	};
 	int first = hs_options_parse(&usage, argc, argv);

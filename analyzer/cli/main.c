@@ -1,6 +1,7 @@
 /* The `heapscope` program: a table of commands and the dispatch. */
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/library.h"
 #include "cli/manual.h"
 #include "cli/nearest.h"
 #include "cli/options.h"
@@ -8,12 +9,17 @@
 #include "export/export.h"
 #include "heapscope/format.h"
 #include "heapscope/region.h"
+#include "import/import.h"
 
-#include <elfutils/version.h>
+#include <dlfcn.h>
+#include <elfutils/libdwfl.h>
+#include <gnu/libc-version.h>
 #include <jansson.h>
 #include <libdeflate.h>
 #include <locale.h>
+#include <lzma.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int help_command(int argc, char **argv);
@@ -64,21 +70,37 @@ static int show_help(void)
 	return result == 0 ? HS_EXIT_OK : HS_EXIT_DATA;
 }
 
+/* A line for bug reports: which parts are in, and which of the optional ones are found on this machine. */
 static int show_version(void)
 {
 	struct hs_text text = {0};
+	struct hs_error error = {{0}};
+	char *library = hs_library_find(&error);
+	void *libunwind = dlopen("libunwind.so.8", RTLD_LAZY | RTLD_LOCAL);
 	hs_text_addf(&text, "heapscope %s\n", HEAPSCOPE_VERSION);
 	hs_text_addf(&text, "recording format %d, region %d\n", HS_FORMAT_VERSION, HS_REGION_VERSION);
-	hs_text_addf(&text,
-		     "built with elfutils %d.%d, libdeflate %s, jansson %s; demangles C++, Rust and D\n",
-		     _ELFUTILS_VERSION / 1000, _ELFUTILS_VERSION % 1000, LIBDEFLATE_VERSION_STRING,
-		     jansson_version_str());
+	hs_text_addf(&text, "libraries: elfutils %s, libdeflate %s, liblzma %s, jansson %s, glibc %s\n",
+		     dwfl_version(NULL), LIBDEFLATE_VERSION_STRING, lzma_version_string(),
+		     jansson_version_str(), gnu_get_libc_version());
+	hs_text_addf(&text, "unwinder: own (.eh_frame), frame pointers, libunwind.so.8 (%s)\n",
+		     libunwind ? "found" : "not found");
+	hs_text_add(
+		&text,
+		"names: DWARF 2 to 5, split (.dwo), dwz, separate and mini debug files; demangles C++, Rust "
+		"and D\n");
+	hs_text_addf(&text, "preloads: %s\n", library ? library : "libheapscope.so was not found");
 	hs_text_add(&text, "exports:");
 	for (const struct hs_exporter *exporter = hs_exporters; exporter->name; exporter++)
 		hs_text_addf(&text, " %s", exporter->name);
+	hs_text_add(&text, "\nimports:");
+	for (const struct hs_importer *importer = hs_importers; importer->name; importer++)
+		hs_text_addf(&text, " %s", importer->name);
 	hs_text_add(&text, "\n");
 	int result = hs_write_out(&text, stdout);
 	hs_text_free(&text);
+	if (libunwind)
+		dlclose(libunwind);
+	free(library);
 	return result == 0 ? HS_EXIT_OK : HS_EXIT_DATA;
 }
 

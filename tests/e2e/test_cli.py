@@ -47,11 +47,16 @@ def test_help_of_each_command(run_heapscope, command):
     assert run_heapscope(command, "-h").stdout == done.stdout
 
 
-def test_version(run_heapscope):
+def test_version(run_heapscope, build):
     done = run_heapscope("--version")
-    assert done.returncode == 0
+    assert (done.returncode, done.stderr) == (0, "")
     assert re.match(r"heapscope \d+\.\d+\.\d+\nrecording format 1, region \d+\n", done.stdout)
-    assert "exports: dhat" in done.stdout
+    elfutils = re.search(r"elfutils ([\d.]+),", done.stdout)[1]
+    assert subprocess.run(["pkg-config", "--modversion", "libdw"], capture_output=True, text=True).stdout.strip() == elfutils
+    assert "\nunwinder: own (.eh_frame), frame pointers, libunwind.so.8 (found)\n" in done.stdout
+    assert f"\npreloads: {build}/preload/libheapscope.so\n" in done.stdout
+    assert "\nexports: dhat" in done.stdout and "\nimports: heaptrack dhat folded\n" in done.stdout
+    assert run_heapscope("-V").stdout == done.stdout
 
 
 def test_no_command(run_heapscope):
@@ -64,6 +69,11 @@ def test_no_command(run_heapscope):
     (["pirnt"], 'unknown command "pirnt"; did you mean "print"?'),
     (["frobnicate"], 'unknown command "frobnicate"'),
     (["--verbose"], 'unknown option "--verbose"'),
+    (["--hepl"], 'unknown option "--hepl"; did you mean "--help"?'),
+    (["record"], 'unknown command "record"; did you mean "run"?'),
+    (["completion", "bahs"], 'completion: unknown shell "bahs"; did you mean bash?'),
+    (["print", "--color", "alwyas", "a"],
+     'print: --color wants one of auto, always, never, not "alwyas"; did you mean always?'),
     (["print"], "print: which recording? e.g. heapscope print server.hs.gz"),
     (["print", "a", "b"], 'print: "b" is one operand too many'),
     (["print", "--jsno", "a"], 'print: unknown option "--jsno"; did you mean --json?'),

@@ -220,6 +220,9 @@ def test_completes_values(complete):
     assert complete("heapscope print --color al") == ["always"]
     assert [word.removeprefix("--color=") for word in complete("heapscope print --color=ne")] == ["never"]
     assert complete("heapscope print --depth ") == []
+    assert complete("heapscope export --format sp") == ["speedscope"]
+    assert complete("heapscope export -m mo") == ["moved"]
+    assert complete("heapscope import -f heap") == ["heaptrack"]
 
 
 def names(words):
