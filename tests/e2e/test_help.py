@@ -94,7 +94,7 @@ def test_manual_of_the_whole(manual):
 
 
 def test_variables_are_documented(manual):
-    """Every variable that the sources read or set stands in heapscope(1)."""
+    """Every variable that the sources read or set stands in heapscope(1) and in docs/environment.md."""
     page = manual["heapscope.1"]
     sources = [path for folder in ["analyzer", "preload", "include"] for path in (ROOT / folder).rglob("*.[ch]")]
     names = set()
@@ -104,6 +104,8 @@ def test_variables_are_documented(manual):
         names.update(re.findall(r'#define HS_ENV_\w+ "([A-Z_]+)"', text))
     assert {"HEAPSCOPE_LIBRARY", "HEAPSCOPE_UNWINDER", "HEAPSCOPE_SOCKET", "TMPDIR", "NO_COLOR"} <= names
     assert [name for name in sorted(names) if not re.search(rf"^ +{name}\b", page, re.M)] == []
+    documentation = (ROOT / "docs" / "environment.md").read_text()
+    assert [name for name in sorted(names) if f"`{name}`" not in documentation] == []
 
 
 def test_what_is_built_is_what_is_written(build, heapscope):

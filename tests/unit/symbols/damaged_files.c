@@ -1,5 +1,5 @@
-/* Gives the symbolizer damaged copies of a file and looks up addresses in each: it must come back, whatever
- * it says.
+/* Gives the symbolizer damaged copies of a file, looks up addresses in each and what it needs: it must come
+ * back, whatever it says.
  *
  *     damaged_files cut FILE COUNT     COUNT lengths from 0 to the whole file
  *     damaged_files flip FILE COUNT    COUNT copies with 1 to 32 changed bytes; from the second half on, all
@@ -8,7 +8,8 @@
  * The damage depends on nothing but the arguments. A copy that takes more than ten seconds ends the program
  * with SIGALRM. On a crash the last line of standard error tells which copy it was. */
 #include "base/memory.h"
-#include "symbols/symbols.h"
+#include "symbols/libraries.h"
+#include "symbols/module_facts.h"
 
 #include <fcntl.h>
 #include <gelf.h>
@@ -68,6 +69,19 @@ static void choose_addresses(const struct file *file, uint64_t *addresses, uint3
 	elf_end(elf);
 }
 
+/* What it says about itself, and the libraries it names: any answer will do. */
+static void look_at_facts(int fd)
+{
+	char path[64];
+	struct hs_module_facts facts;
+	struct hs_libraries libraries;
+	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	hs_module_facts_read(path, &facts);
+	hs_module_facts_free(&facts);
+	hs_libraries_find(path, NULL, &libraries);
+	hs_libraries_free(&libraries);
+}
+
 /* Returns the number of frames found, so that the work cannot be left out. */
 static uint64_t look_up(const struct file *file, const char *path, const uint64_t *addresses, uint32_t count)
 {
@@ -87,6 +101,7 @@ static uint64_t look_up(const struct file *file, const char *path, const uint64_
 	}
 	hs_symbolizer_close(symbolizer);
 	hs_strings_free(&strings);
+	look_at_facts(options.fd);
 	close(options.fd);
 	return frames;
 }
