@@ -141,8 +141,12 @@ struct frame {
 	uint32_t node;
 	uint32_t module; /* and flags */
 };
-/* The step read more than *(next sp - 8) and *fp_slot; then fp_slot is NULL. */
-enum { STEP_AGAIN = 1 << 16 };
+enum {
+	STEP_AGAIN = 1 << 16, /* the step read more than *(next sp - 8) and *fp_slot; then fp_slot is NULL */
+	USES_FP = 1 << 17,    /* the step depended on fp */
+	FP_COUNTS = 1 << 18,  /* the frames outside of this one depend on its fp, */
+	SLOT_COUNTS = 1 << 19 /* on what fp_slot holds */
+};
 
 /* The writer of one stream. Owned by one thread (or one signal handler) at a time. */
 struct thread {

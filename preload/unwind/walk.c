@@ -4,6 +4,10 @@
  * frame with equal (pc, sp, fp), the rest of the remembered stack is right exactly as far as each loaded word
  * still holds its value: that is checked, word by word, outwards; where one differs, stepping resumes.
  * Nothing is assumed, nothing on the stack is changed, and no word is read that a plain walk would not read.
+ *
+ * The frame pointer takes part only where it counts: where some frame further out is found by it before
+ * another value is loaded. Of most optimised code it does not: there a frame is known by (pc, sp), and the
+ * saved frame pointers need no look.
  */
 #include "../shim.h"
 
@@ -32,17 +36,26 @@ static inline struct frame *verify(struct frame *frame, const struct frame *oute
 {
 	for (; frame > outermost; frame--) {
 		const struct frame *outer = frame - 1;
-		const uint64_t *slot = frame->fp_slot;
-		if (!slot) {
-			if (unlikely(frame->module & STEP_AGAIN))
-				return frame;
-		} else if (unlikely(*slot != outer->fp)) {
+		if (unlikely(frame->module & (STEP_AGAIN | SLOT_COUNTS)) &&
+		    (frame->module & STEP_AGAIN || *frame->fp_slot != outer->fp))
 			return frame;
-		}
 		if (unlikely(word_at(outer->sp - 8) != outer->pc))
 			return frame;
 	}
 	return frame->module & STEP_AGAIN ? frame : NULL;
+}
+
+/* The state at the outermost frame up to which all holds, starting from `frame`, whose fp is given: frame
+ * pointers that did not count were not looked at. */
+static inline struct frame_state state_at(struct frame *holds, struct frame *frame, uint64_t fp)
+{
+	for (; frame > holds; frame--) {
+		frame->fp = fp;
+		if (frame->fp_slot)
+			fp = *frame->fp_slot;
+	}
+	holds->fp = fp;
+	return (struct frame_state){holds->pc, holds->sp, fp};
 }
 
 enum outcome {
@@ -73,6 +86,7 @@ static __attribute__((noinline)) enum outcome step_rarely(unwind_rule rule, stru
 {
 	switch (RULE_KIND(rule)) {
 	case RULE_FP_DEREF:
+		frame->module |= USES_FP;
 		frame->module |= STEP_AGAIN;
 		state->sp = word_at(state->fp + (uint64_t)RULE_CFA(rule));
 		state->fp = word_at(state->fp);
@@ -88,6 +102,7 @@ static __attribute__((noinline)) enum outcome step_rarely(unwind_rule rule, stru
 	case RULE_ODD:
 		return DELEGATE;
 	default:
+		frame->module |= USES_FP;
 		return step_without_rule(frame, state);
 	}
 }
@@ -118,6 +133,7 @@ static inline enum outcome step(struct frame *frame, struct frame_state *state, 
 		cfa += state->sp;
 	} else if (likely(RULE_KIND(rule) == RULE_FP)) {
 		cfa += state->fp;
+		frame->module |= USES_FP;
 	} else {
 		/* a copy: the state itself stays in registers */
 		struct frame_state copy = *state;
@@ -169,17 +185,17 @@ static bool delegate(struct thread *thread, struct frame **pushed)
 	struct frame_state outer[MOST];
 	struct frame_state last = {(*pushed)->pc, (*pushed)->sp, (*pushed)->fp};
 	bool any = false;
-	(*pushed)->module |= STEP_AGAIN;
+	(*pushed)->module |= STEP_AGAIN | USES_FP;
 	for (;;) {
 		size_t count = hs_libunwind_frames(thread, &last, outer, MOST);
 		for (size_t i = 0; i < count; i++) {
 			if (!room(thread, pushed))
 				return any;
-			*--*pushed =
-				(struct frame){.pc = outer[i].pc,
-					       .sp = outer[i].sp,
-					       .fp = outer[i].fp,
-					       .module = RULE_MODULE(hs_rule_of(outer[i].pc)) | STEP_AGAIN};
+			*--*pushed = (struct frame){.pc = outer[i].pc,
+						    .sp = outer[i].sp,
+						    .fp = outer[i].fp,
+						    .module = RULE_MODULE(hs_rule_of(outer[i].pc)) |
+							      STEP_AGAIN | USES_FP};
 			any = true;
 		}
 		if (count < MOST)
@@ -304,6 +320,18 @@ static __attribute__((noinline)) struct frame *move_down(struct frame *frames, c
 	return frames + count;
 }
 
+/* Notes where the frame pointer counts, from the outermost frame inwards; counts: at the next frame outwards.
+ * Returns whether it does at this one. (A mark that is left from before only costs.) */
+static inline bool mark_counting(struct frame *frame, bool counts)
+{
+	if (frame->fp_slot && counts)
+		frame->module |= SLOT_COUNTS;
+	counts = frame->module & USES_FP || (counts && !frame->fp_slot);
+	if (counts)
+		frame->module |= FP_COUNTS;
+	return counts;
+}
+
 uint32_t hs_walk(struct thread *thread, uint64_t pc, uint64_t sp, uint64_t fp)
 {
 	uint32_t generation = load_acquire(&hs_process.generation);
@@ -332,12 +360,13 @@ uint32_t hs_walk(struct thread *thread, uint64_t pc, uint64_t sp, uint64_t fp)
 		} else {
 			frame = outer;
 			top = top ? top : frame;
-			if (frame->pc == state.pc && frame->fp == state.fp) {
-				frame = verify(frame, thread->frames);
+			if (frame->pc == state.pc &&
+			    (likely(!(frame->module & FP_COUNTS)) || frame->fp == state.fp)) {
+				frame = verify(outer, thread->frames);
 				if (likely(!frame))
 					break;
 				/* the last one that holds has to be stepped again */
-				state = (struct frame_state){frame->pc, frame->sp, frame->fp};
+				state = state_at(frame, outer, state.fp);
 			} else {
 				frame->pc = state.pc;
 				frame->fp = state.fp;
@@ -365,8 +394,12 @@ uint32_t hs_walk(struct thread *thread, uint64_t pc, uint64_t sp, uint64_t fp)
 	end = append_pushed(end, pushed, thread->limit);
 	if (unlikely(end - thread->frames > HS_DEPTH_MOST))
 		return cut(thread, end);
-	for (struct frame *frame = first; frame < end; frame++)
+	bool counts = first > thread->frames && first[-1].module & FP_COUNTS;
+	for (struct frame *frame = first; frame < end; frame++) {
+		if (unlikely(counts || frame->module & USES_FP))
+			counts = mark_counting(frame, counts);
 		frame->node = node = child_of(node, frame);
+	}
 	thread->known = end;
 #ifdef HS_ORACLE
 	hs_oracle_check(thread);

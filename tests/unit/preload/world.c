@@ -34,18 +34,13 @@ static void share_area(struct hs_view_area *seen, struct area *own, uint64_t byt
 	}
 }
 
-void world_begin(struct hs_view *view, uint32_t backlog_chunks)
+void world_begin_alone(struct hs_view *view, uint32_t backlog_chunks)
 {
 	struct hs_error error;
 	CHECK(hs_view_create(view, backlog_chunks, &error) == 0);
 	hs_process_begin(); /* as the constructor did; without a collector's address it leaves us without
 			       region */
 	CHECK(!hs_recording() && hs_region_map(view->fd));
-	munmap(view->header, HS_HEADER_BYTES);
-	view->header = hs_process.header;
-	share_area(&view->modules, &hs_process.modules, HS_MODULES_MOST);
-	share_area(&view->nodes, &hs_process.nodes, 16 << 20);
-	share_area(&view->chunks, &hs_process.chunks, 2ull * backlog_chunks * HS_CHUNK_BYTES);
 	struct hs_region_header *header = hs_process.header;
 	header->clock = hs_process.clock_is_tsc ? HS_CLOCK_TSC : HS_CLOCK_MONOTONIC;
 	header->node_count = 1;
@@ -53,6 +48,16 @@ void world_begin(struct hs_view *view, uint32_t backlog_chunks)
 	hs_trie_begin();
 	hs_modules_begin();
 	store_release(&header->ready, 1);
+}
+
+void world_begin(struct hs_view *view, uint32_t backlog_chunks)
+{
+	world_begin_alone(view, backlog_chunks);
+	munmap(view->header, HS_HEADER_BYTES);
+	view->header = hs_process.header;
+	share_area(&view->modules, &hs_process.modules, HS_MODULES_MOST);
+	share_area(&view->nodes, &hs_process.nodes, 16 << 20);
+	share_area(&view->chunks, &hs_process.chunks, 2ull * backlog_chunks * HS_CHUNK_BYTES);
 }
 
 static void *collect(void *argument)

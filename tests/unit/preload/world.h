@@ -21,6 +21,8 @@
 
 /* Makes the region and begins as process.c does. Once a program. */
 void world_begin(struct hs_view *view, uint32_t backlog_chunks);
+/* Likewise, but nobody will read what is written. */
+void world_begin_alone(struct hs_view *view, uint32_t backlog_chunks);
 
 /* A thread that plays the collector, until world_collector_end, which has it read the rest. late: it begins
  * when a thread already waits for a chunk. */

@@ -1,0 +1,37 @@
+"""Instructions on the path of an event, counted by callgrind: they repeat exactly, so a change that makes every event dearer shows
+here, on however noisy a machine. A limit is what was counted when it was set, and a few per cent for other compilers; whoever
+makes something cheaper lowers it."""
+
+import re
+import subprocess
+
+import pytest
+
+from conftest import clean_environment
+
+
+def instructions(program, arguments, tmp_path):
+    """Of the functions named counted_... and what they call."""
+    out = tmp_path / "callgrind.out"
+    done = subprocess.run(["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", "--toggle-collect=counted_*", program,
+                           *map(str, arguments)], env=clean_environment(), capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return int(re.search(r"^(?:summary|totals): (\d+)", out.read_text(), re.M)[1])
+
+
+# instructions an allocation and a free, hooks' part included but for the call of the real allocator
+@pytest.mark.parametrize("what, most", [("same", 397), ("churn", 891), ("deep", 1203)])
+def test_shim(build, tmp_path, what, most):
+    program = build / "tests" / "unit" / "preload" / "cost"
+    few, many = (instructions(program, [what, pairs], tmp_path) for pairs in (2000, 12000))
+    a_pair = (many - few) / 10000  # the first ones compile rules and make nodes
+    print(f"{what}: {a_pair:.1f} instructions a pair")
+    assert most / 2 < a_pair <= most
+
+
+def test_collector(build, tmp_path):
+    program = build / "tests" / "unit" / "record" / "cost"
+    few, many = (instructions(program, [events], tmp_path) for events in (10240, 51200))
+    an_event = (many - few) / 40960
+    print(f"{an_event:.1f} instructions an event")
+    assert 100 < an_event <= 207
