@@ -51,7 +51,7 @@ export function stepOf(range: number, most: number, kind: "bytes" | "time"): num
 	const raw = range / most;
 	if (kind === "bytes") {
 		const unit = 1024 ** Math.max(0, Math.floor(Math.log(Math.max(raw, 1)) / Math.log(1024)));
-		return unit * [1, 2, 5, 10, 20, 50, 100, 200, 500, 1024].find((step) => step * unit >= raw)!;
+		return unit * [1, 2, 3, 4, 5, 10, 20, 30, 40, 50, 100, 200, 300, 400, 500, 1024].find((step) => step * unit >= raw)!;
 	}
 	if (raw > 1e6)
 		return 1e6 * ([1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200].find((step) => step * 1e6 >= raw)

@@ -1,6 +1,8 @@
 // Opens the data that heapscope embeds in the page: base64, gzip, a document and its columns (README.md).
 // Knows the schema and nothing of the views. What does not fit the schema throws DataError.
 
+import { visible } from "./format";
+
 export type Column = Uint8Array | Uint16Array | Uint32Array | Float64Array;
 
 export interface Counts {
@@ -161,7 +163,8 @@ export class Data {
 			fail("The data of this page is cut off.");
 		this.bytes = bytes;
 		this.base = Math.ceil((16 + length) / 8) * 8;
-		this.document = JSON.parse(new TextDecoder().decode(bytes.subarray(16, 16 + length)));
+		this.document = JSON.parse(new TextDecoder().decode(bytes.subarray(16, 16 + length)),
+			(key, value) => (typeof value !== "string" ? value : key === "text" ? value.split(/\r?\n/).map(visibleSource).join("\n") : visible(value)));
 		if (this.document.schema !== SCHEMA)
 			fail(`The data has the schema "${this.document.schema}"; this page reads "${SCHEMA}".`);
 		const lengths = this.column("string.length");
@@ -217,11 +220,16 @@ export class Data {
 		let text = this.strings[index];
 		if (text === undefined) {
 			const start = index ? this.stringEnds[index - 1] : 0;
-			text = new TextDecoder().decode(this.stringBytes.subarray(start, this.stringEnds[index]));
+			text = visible(new TextDecoder().decode(this.stringBytes.subarray(start, this.stringEnds[index])));
 			this.strings[index] = text;
 		}
 		return text;
 	}
+}
+
+/** A line of source: tabs are its own. */
+function visibleSource(line: string): string {
+	return line.split("\t").map(visible).join("\t");
 }
 
 const CODES = (() => {
@@ -232,8 +240,21 @@ const CODES = (() => {
 	return codes;
 })();
 
-/** Base64 without atob: a string of 20 MB would be copied several times. Skips white space and padding. */
+/** Skips white space and padding. Without atob, which would copy a string of 20 MB several times. */
 export function decodeBase64(text: string): Uint8Array<ArrayBuffer> {
+	const builtIn = (Uint8Array as { fromBase64?(text: string): Uint8Array<ArrayBuffer> }).fromBase64;
+	if (builtIn) {
+		try {
+			return builtIn.call(Uint8Array, text);
+		} catch {
+			fail("The data of this page is damaged: it is no base64.");
+		}
+	}
+	return decodeByTable(text);
+}
+
+/** For browsers that have no fromBase64 yet. */
+export function decodeByTable(text: string): Uint8Array<ArrayBuffer> {
 	const bytes = new Uint8Array(Math.floor((text.length * 3) / 4));
 	let length = 0, bits = 0, pending = 0;
 	for (let i = 0; i < text.length; i++) {

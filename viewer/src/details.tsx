@@ -1,10 +1,10 @@
 // The pane beside every view: what is selected, its numbers, what can be done with it, its source, its stacks.
 
-import { useComputed, useSignal } from "@preact/signals";
-import { heaviest, METRICS } from "./profile";
+import { computed, useComputed, useSignal } from "@preact/signals";
+import { heaviest, METRICS, metricOf } from "./profile";
 import { copyText } from "./clipboard";
-import { amount, counted, share, time } from "./format";
-import { frameOfSelection, kept, measure, moduleName, profile, stacksOf, sumCount, sumOver } from "./model";
+import { amount, bytes, change, count, counted, relative, share, time } from "./format";
+import { bothSides, compares, frameOfSelection, kept, measure, moduleName, profile, stacksOf, sumCount, sumOver } from "./model";
 import * as state from "./state";
 
 function add(target: { value: string[] }, pattern: string) {
@@ -55,9 +55,9 @@ function Selected({ selected, stacks }: { selected: state.Selection; stacks: num
 					onClick={() => { state.selection.value = null; state.path.value = []; }}>×</button>
 			</div>
 			{whole !== heading && <p class="code whole">{whole}</p>}
-			{frame >= 0 && <p class="code quiet">{selected.kind === "function" ? all.place(frame).replace(/:\d+$/, "") : all.place(frame)}</p>}
+			{frame >= 0 && <p class="code quiet">{selected.kind === "function" ? all.wholePlace(frame).replace(/:\d+$/, "") : all.wholePlace(frame)}</p>}
 			{frame >= 0 && all.file(frame) && all.module(frame) && <p class="quiet small">in {all.module(frame)}</p>}
-			<Numbers stacks={stacks} />
+			{compares.value ? <Changes stacks={stacks} /> : <Numbers stacks={stacks} />}
 			{isFunction && <p class="quiet small">What passes through this function, its callees included.</p>}
 			{frame >= 0 && !all.isOther(frame) && (
 				<div class="actions" role="group" aria-label="What to do with this function">
@@ -99,6 +99,28 @@ function Numbers({ stacks }: { stacks: number[] }) {
 	);
 }
 
+/** The same of two recordings. */
+function Changes({ stacks }: { stacks: number[] }) {
+	return (
+		<table class="numbers">
+			<thead><tr><td /><th scope="col">old</th><th scope="col">new</th><th scope="col">change</th></tr></thead>
+			<tbody>
+				{METRICS.map((metric) => {
+					const old = sumCount(stacks, metric.column, "old"), now = sumCount(stacks, metric.column);
+					const plain = (value: number) => (metric.unit === "bytes" ? bytes(value) : count(value));
+					return (
+						<tr key={metric.name} class={metric.name === state.metric.value ? "current" : ""}>
+							<th scope="row">{metric.label}</th>
+							<td>{plain(old)}</td><td>{plain(now)}</td>
+							<td class={now > old ? "more" : now < old ? "less" : ""}>{relative(old, now)}</td>
+						</tr>
+					);
+				})}
+			</tbody>
+		</table>
+	);
+}
+
 /** Source around a frame's line, with what each line holds, if the page has it. */
 function SourceLines({ frame }: { frame: number }) {
 	const all = profile.value, line = all.frameLine[frame], file = all.frameFile[frame];
@@ -135,12 +157,24 @@ function SourceLines({ frame }: { frame: number }) {
 	);
 }
 
+const changeOfStacks = computed(() => bothSides.value.now.map((value, stack) => Math.abs(value - bothSides.value.old[stack])));
+
+/** What a stack weighs, in words. */
+function weightOf(stack: number): { value: string; note: string } {
+	if (compares.value) {
+		const { now, old } = bothSides.value, { unit } = metricOf(state.metric.value);
+		return { value: change(now[stack] - old[stack], unit), note: `${amount(old[stack], unit)} → ${amount(now[stack], unit)}` };
+	}
+	const current = measure.value;
+	return { value: amount(current.weights[stack], current.unit), note: `${share(current.weights[stack], current.whole)} of ${current.wholeName}` };
+}
+
 /** The stacks that weigh most of all; what there is to see before anything is selected. */
 function Heaviest() {
-	const stacks = useComputed(() => heaviest(measure.value.weights, STACKS_AT_FIRST));
+	const stacks = useComputed(() => heaviest(compares.value ? changeOfStacks.value : measure.value.weights, STACKS_AT_FIRST));
 	return (
 		<section class="stacks">
-			<h3>Heaviest stacks</h3>
+			<h3>{compares.value ? "Stacks that changed most" : "Heaviest stacks"}</h3>
 			{stacks.value.map((stack, i) => <Stack key={stack} stack={stack} open={i === 0} />)}
 		</section>
 	);
@@ -148,21 +182,21 @@ function Heaviest() {
 
 function Stacks({ stacks }: { stacks: number[] }) {
 	const most = useSignal(STACKS_AT_FIRST);
-	const current = measure.value, mask = kept.value;
-	const sorted = stacks.filter((stack) => !mask || mask[stack]).sort((a, b) => current.weights[b] - current.weights[a] || a - b);
+	const current = measure.value, mask = kept.value, weights = compares.value ? changeOfStacks.value : current.weights;
+	const sorted = stacks.filter((stack) => !mask || mask[stack]).sort((a, b) => weights[b] - weights[a] || a - b);
 	const shown = sorted.slice(0, most.value);
 	return (
 		<section class="stacks">
 			<h3>{counted(sorted.length, "stack")}</h3>
 			{shown.map((stack, i) => <Stack key={stack} stack={stack} open={i === 0} />)}
 			{sorted.length > shown.length && <button type="button" onClick={() => { most.value += 20; }}>
-				{counted(sorted.length - shown.length, "more stack")}, {amount(sumOver(sorted.slice(most.value), current.weights), current.unit)}</button>}
+				{counted(sorted.length - shown.length, "more stack")}{!compares.value && `, ${amount(sumOver(sorted.slice(most.value), weights), current.unit)}`}</button>}
 		</section>
 	);
 }
 
 function Stack({ stack, open }: { stack: number; open: boolean }) {
-	const all = profile.value, current = measure.value, own = all.frameOf[all.stackOwn[stack]];
+	const all = profile.value, own = all.ownPosition(stack), weight = weightOf(stack);
 	const isOpen = useSignal(open), copied = useSignal(false);
 	const frames = isOpen.value ? all.stackFrames(stack) : [];
 	const folded = all.stackFolded[stack];
@@ -171,21 +205,21 @@ function Stack({ stack, open }: { stack: number; open: boolean }) {
 			<div class="stack-head">
 				<button type="button" class="plain" aria-expanded={isOpen.value} onClick={() => { isOpen.value = !isOpen.value; }}>
 					<span aria-hidden="true">{isOpen.value ? "▾" : "▸"} </span>
-					<b>{amount(current.weights[stack], current.unit)}</b>
-					<span class="quiet"> {share(current.weights[stack], current.whole)} of {current.wholeName}</span>
+					<b>{weight.value}</b>
+					<span class="quiet"> {weight.note}</span>
 				</button>
 				<button type="button" onClick={async () => {
-					copied.value = await copyText(`${amount(current.weights[stack], current.unit)} (${current.label})\n${all.stackText(stack)}\n`);
+					copied.value = await copyText(`${weight.value} (${weight.note})\n${all.stackText(stack)}\n`);
 				}}>{copied.value ? "Copied" : "Copy"}</button>
 			</div>
 			{isOpen.value && (
 				<ol class="frames">
 					{folded > 0 && <li class="quiet small">{counted(folded, "frame")} of allocator or containers left out</li>}
 					{frames.map((frame, i) => (
-						<li key={i} class={frame === own ? "own" : all.isOwn(frame) ? "" : "library"}>
+						<li key={i} class={i === own ? "own" : all.isOwn(frame) ? "" : "library"}>
 							<button type="button" class="plain code" title={all.name(frame)}
 								onClick={() => { state.selection.value = { kind: "function", id: all.functionOf[frame] }; }}>{all.shortName(frame)}</button>
-							<span class="code quiet place" title={`${all.file(frame) || all.module(frame)}`}>{all.place(frame)}
+							<span class="code quiet place" title={all.wholePlace(frame)}>{all.place(frame)}
 								{all.isInlined(frame) && <span class="tag">inlined</span>}</span>
 						</li>
 					))}

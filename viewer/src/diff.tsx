@@ -5,45 +5,14 @@ import { CallTree } from "./calltree";
 import { Details } from "./details";
 import { FlameGraph, FlameTools, type FlameWords } from "./flame";
 import { amount, bytes, change, count, counted, relative, time } from "./format";
-import { forest, groupKeys, kept, profile } from "./model";
-import { METRICS, metricOf, tester } from "./profile";
-import { groupLabel, parseSort, toggleSort, type Group } from "./sites";
+import { GROUP_NAMES, groupLabel, groupPlace, makeGroups, order, parseSort, searched, sumGroups, toggleSort } from "./groups";
+import { bothSides, forest, profile } from "./model";
+import { METRICS, metricOf } from "./profile";
+import { GroupChooser } from "./sites";
 import * as state from "./state";
 import { Table, type TableColumn } from "./table";
 
-interface Change {
-	group: Group;
-	old: number;
-	now: number;
-}
-
-const VALUES: Record<string, (one: Change) => number | string> = {
-	name: (one) => groupLabel(one.group),
-	old: (one) => one.old,
-	new: (one) => one.now,
-	change: (one) => Math.abs(one.now - one.old),
-	relative: (one) => (one.old ? one.now / one.old : Infinity),
-};
-
-function makeChanges(): Change[] {
-	const all = profile.value, keys = groupKeys(state.groupBy.value), at = new Map<number, Change>(), column = metricOf(state.metric.value).column;
-	const now = all.weights(column, kept.value), old = all.weights(column, kept.value, null, "old");
-	for (let stack = 0; stack < all.stacks; stack++) {
-		if (!now[stack] && !old[stack])
-			continue;
-		let one = at.get(keys[stack]);
-		if (!one) {
-			const named = state.groupBy.value !== "file" && state.groupBy.value !== "module";
-			at.set(keys[stack], (one = { old: 0, now: 0, group: { key: keys[stack], label: "", place: "", frame: named ? all.frameOf[all.stackOwn[stack]] : -1,
-				stacks: 0, value: 0, sums: {} as Group["sums"] } }));
-		}
-		one.old += old[stack];
-		one.now += now[stack];
-	}
-	return [...at.values()];
-}
-
-/** How many times wider than the largest change; from the middle, to the right what grew. */
+/** A change as a part of the largest one; from the middle, to the right what grew. */
 function ChangeBar({ value, most }: { value: number; most: number }) {
 	const part = most ? (Math.abs(value) / most) * 50 : 0;
 	return <span class="change-bar" aria-hidden="true"><span class={value > 0 ? "more" : "less"}
@@ -62,7 +31,7 @@ function Totals() {
 						<button key={metric.name} type="button" class="tile" aria-pressed={state.metric.value === metric.name}
 							onClick={() => { state.metric.value = metric.name; }}>
 							<span class="tile-label">{metric.label}</span>
-							<span class={`tile-value ${now > before ? "more" : now < before ? "less" : ""}`}>{change(now - before, metric.unit).replace(/ calls?$/, "")}</span>
+							<span class={`tile-value ${now > before ? "more" : now < before ? "less" : ""}`}>{change(now - before, metric.unit).replace(/ calls?$/, "")}{metric.unit !== "bytes" && <small> calls</small>}</span>
 							<span class="tile-note">{metric.unit === "bytes" ? bytes(before) : count(before)} → {metric.unit === "bytes" ? bytes(now) : count(now)} ({relative(before, now)})</span>
 						</button>
 					);
@@ -77,43 +46,59 @@ function Totals() {
 	);
 }
 
+/** A change and how it sorts. */
+const VALUES: Record<string, (old: number, now: number) => number> = {
+	name: () => 0, // by its text
+	old: (old) => old,
+	new: (_, now) => now,
+	change: (old, now) => Math.abs(now - old),
+	relative: (old, now) => (old ? now / old : Infinity),
+};
+
+function useChanges() {
+	const groups = useComputed(() => makeGroups(state.groupBy.value));
+	const sums = useComputed(() => {
+		const { now, old } = bothSides.value;
+		return { now: sumGroups(groups.value, now), old: sumGroups(groups.value, old) };
+	});
+	const rows = useComputed(() => {
+		const { now, old } = sums.value, found = searched(groups.value), { key, up } = parseSort(state.sort.value, VALUES, "change"), shown: number[] = [];
+		for (let group = 0; group < groups.value.count; group++)
+			if ((now[group] || old[group]) && (!found || found(group)))
+				shown.push(group);
+		return order(shown, key === "name" ? (group) => groupLabel(groups.value, group) : (group) => VALUES[key](old[group], now[group]), up, now);
+	});
+	return { groups, sums, rows };
+}
+
 function ChangeTable() {
-	const changes = useComputed(makeChanges), all = profile.value;
-	const order = parseSort(state.sort.value, VALUES, "change"), { unit, label } = metricOf(state.metric.value);
-	const test = state.search.value ? tester(state.search.value) : null, of = VALUES[order.key];
-	const rows = changes.value.filter((one) => !test || test(groupLabel(one.group)) || (one.group.frame >= 0 && test(all.file(one.group.frame))))
-		.map((one) => ({ one, value: of(one) }))
-		.sort((a, b) => (a.value < b.value ? -1 : a.value > b.value ? 1 : 0) * (order.up ? 1 : -1) || b.one.now - a.one.now || a.one.group.key - b.one.group.key)
-		.map(({ one }) => one);
-	const most = rows.reduce((largest, one) => Math.max(largest, Math.abs(one.now - one.old)), 0);
+	const changes = useChanges(), groups = changes.groups.value, { now, old } = changes.sums.value, rows = changes.rows.value;
+	const sorted = parseSort(state.sort.value, VALUES, "change"), { unit, label } = metricOf(state.metric.value);
+	const most = rows.reduce((largest, group) => Math.max(largest, Math.abs(now[group] - old[group])), 0);
 	const plain = (value: number) => amount(value, unit).replace(/ calls?$/, "");
 	const columns: TableColumn[] = [
-		{ key: "name", label: { line: "Own line", stack: "Stack", function: "Function", file: "File", module: "Module" }[state.groupBy.value], width: "minmax(150px, 1fr)", sortable: true,
-			cell: (row) => <span class="site"><span class="code">{groupLabel(rows[row].group)}</span>
-				{rows[row].group.frame >= 0 && <span class="code quiet place">{all.shortPlace(rows[row].group.frame)}</span>}</span> },
-		{ key: "bar", label: "", width: "110px", from: 640, cell: (row) => <ChangeBar value={rows[row].now - rows[row].old} most={most} /> },
+		{ key: "name", label: GROUP_NAMES[groups.by][0], width: "minmax(150px, 1fr)", sortable: true,
+			cell: (row) => <span class="site"><span class="code">{groupLabel(groups, rows[row])}</span><span class="code quiet place">{groupPlace(groups, rows[row])}</span></span> },
+		{ key: "bar", label: "less · more", width: "110px", from: 640, cell: (row) => <ChangeBar value={now[rows[row]] - old[rows[row]]} most={most} /> },
 		{ key: "change", label: "Change", number: true, width: "104px", sortable: true, cell: (row) => {
-			const by = rows[row].now - rows[row].old;
+			const by = now[rows[row]] - old[rows[row]];
 			return <span class={by > 0 ? "more" : by < 0 ? "less" : ""}>{change(by, unit).replace(/ calls?$/, "")}</span>;
 		} },
-		{ key: "relative", label: "Relative", number: true, width: "84px", from: 420, sortable: true, cell: (row) => relative(rows[row].old, rows[row].now) },
-		{ key: "old", label: `Old ${label.toLowerCase()}`, number: true, width: "112px", from: 560, sortable: true, cell: (row) => plain(rows[row].old) },
-		{ key: "new", label: `New ${label.toLowerCase()}`, number: true, width: "112px", from: 560, sortable: true, cell: (row) => plain(rows[row].now) },
+		{ key: "relative", label: "Relative", number: true, width: "84px", from: 420, sortable: true, cell: (row) => relative(old[rows[row]], now[rows[row]]) },
+		{ key: "old", label: `Old ${label.toLowerCase()}`, number: true, width: "112px", from: 560, sortable: true, cell: (row) => plain(old[rows[row]]) },
+		{ key: "new", label: `New ${label.toLowerCase()}`, number: true, width: "112px", from: 560, sortable: true, cell: (row) => plain(now[rows[row]]) },
 	];
 	const selected = state.selection.value;
-	return <Table label="What changed" rows={rows.length} columns={columns} sort={order} onSort={(key) => { state.sort.value = toggleSort(order, key); }}
-		selected={selected?.kind === state.groupBy.value ? rows.findIndex((one) => one.group.key === selected.id) : -1}
-		onSelect={(row) => { state.selection.value = { kind: state.groupBy.value, id: rows[row].group.key }; }} empty="Nothing in either recording." />;
+	return <Table label="What changed" rows={rows.length} columns={columns} sort={sorted} onSort={(key) => { state.sort.value = toggleSort(sorted, key); }}
+		selected={selected?.kind === groups.by ? rows.findIndex((group) => groups.key[group] === selected.id) : -1}
+		onSelect={(row) => { state.selection.value = { kind: groups.by, id: groups.key[rows[row]] }; }} empty="Nothing in either recording." />;
 }
 
 function DiffFlame() {
 	const column = metricOf(state.metric.value);
 	const both = useComputed(() => {
-		const metric = metricOf(state.metric.value), all = profile.value;
-		const old = all.weights(metric.column, kept.value, null, "old"), sums = all.weights(metric.column, kept.value);
-		for (let i = 0; i < sums.length; i++)
-			sums[i] += old[i];
-		return forest(sums, all.totals(sums), old);
+		const { now, old } = bothSides.value, sums = now.map((value, stack) => value + old[stack]);
+		return forest(sums, profile.value.totals(sums), old);
 	});
 	const words: FlameWords = { unit: column.unit, whole: both.value.main.root.total, wholeName: "both", compares: true };
 	return (
@@ -127,7 +112,6 @@ function DiffFlame() {
 }
 
 export function Diff() {
-	const names: Record<state.GroupBy, string> = { line: "Lines", stack: "Stacks", function: "Functions", file: "Files", module: "Modules" };
 	const graph = state.bucket.value === "graph";
 	return (
 		<div class="split">
@@ -138,11 +122,7 @@ export function Diff() {
 						<button type="button" aria-pressed={!graph} onClick={() => { state.bucket.value = ""; }}>Table</button>
 						<button type="button" aria-pressed={graph} onClick={() => { state.bucket.value = "graph"; }}>Flame graph</button>
 					</div>
-					{!graph && <div class="segmented" role="group" aria-label="Group by">
-						{state.GROUPINGS.map((by) => (
-							<button key={by} type="button" aria-pressed={state.groupBy.value === by} onClick={() => { state.groupBy.value = by; }}>{names[by]}</button>
-						))}
-					</div>}
+					{!graph && <GroupChooser />}
 				</div>
 				{graph ? <DiffFlame /> : <ChangeTable />}
 			</section>

@@ -10,6 +10,7 @@ import { amount, change, share, type Unit } from "./format";
 import { boxAt, layOut, type Box, type Layout, type Span } from "./layout";
 import { flame, type Forest, matched, matchedTotal, measure, pivotFunction, profile } from "./model";
 import * as state from "./state";
+import { Owners } from "./summary";
 import { pathOf, type TreeNode } from "./tree";
 
 const ROW = 20;
@@ -373,7 +374,7 @@ function Toggle({ on, label, title, set }: { on: boolean; label: string; title: 
 	return <button type="button" class="toggle" aria-pressed={on} title={title} onClick={() => set(!on)}>{label}</button>;
 }
 
-export function FlameTools() {
+export function FlameTools({ owners = false }: { owners?: boolean }) {
 	const pivot = pivotFunction.value;
 	return (
 		<div class="tools" role="group" aria-label="How the graph is drawn">
@@ -390,6 +391,7 @@ export function FlameTools() {
 			)}
 			<Toggle on={state.asTree.value} label="As tree" title="The same as rows with numbers (t)" set={(on) => { state.asTree.value = on; }} />
 			{state.zoom.value.length > 0 && !state.asTree.value && <button type="button" onClick={() => { state.zoom.value = []; }}>Zoom out (Esc)</button>}
+			{owners && <span class="push quiet small"><Owners /></span>}
 		</div>
 	);
 }
@@ -400,7 +402,7 @@ export function FlameView() {
 	return (
 		<div class="split">
 			<section class="pane" aria-label="Stacks">
-				<FlameTools />
+				<FlameTools owners />
 				<Status forest={forest} words={words.value} />
 				{forest.main.root.total === 0 ? <p class="empty">No {current.label.toLowerCase()} bytes or calls{state.isFiltered.value ? " with this filter" : " in this recording"}.</p>
 					: state.asTree.value ? <CallTree forest={forest} words={words.value} /> : <FlameGraph forest={forest} words={words.value} />}

@@ -83,17 +83,35 @@ export function lastComponent(path: string): string {
 	return slash >= 0 && slash + 1 < path.length ? path.slice(slash + 1) : path;
 }
 
-/** A path relative to `directory` if it is below it. */
-export function shortPath(path: string, directory: string | null): string {
-	if (directory && path.startsWith(directory.replace(/\/*$/, "/")))
-		return path.slice(directory.replace(/\/*$/, "/").length);
-	return path;
+/** A path without "." and without what a ".." takes back. */
+export function plainPath(path: string): string {
+	if (!/(^|\/)\.\.?\//.test(path))
+		return path;
+	const out: string[] = [];
+	for (const piece of path.split("/")) {
+		const last = out[out.length - 1];
+		if (piece === ".." && last && last !== "..")
+			out.pop();
+		else if (piece !== "." && !(piece === ".." && last === ""))
+			out.push(piece);
+	}
+	return out.join("/");
 }
 
-/** At most the last `parts` components of a path. */
-export function pathTail(path: string, parts: number): string {
-	const pieces = path.split("/");
-	return pieces.length <= parts + 1 ? path : "…/" + pieces.slice(-parts).join("/");
+/** As much of a path as tells files apart at a glance: below `directory` all of it, else the last two components. */
+export function shortPath(path: string, directory: string | null): string {
+	const plain = plainPath(path), above = directory ? directory.replace(/\/*$/, "/") : "";
+	if (above && plain.startsWith(above))
+		return plain.slice(above.length);
+	return plain.split("/").slice(-2).join("/");
+}
+
+/** Control characters, and those that turn the direction of text, as escapes: a name cannot pose as another. */
+export function visible(text: string): string {
+	return text.replace(/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g, (c) => {
+		const code = c.charCodeAt(0).toString(16);
+		return code.length > 2 ? `\\u${code.padStart(4, "0")}` : `\\x${code.padStart(2, "0")}`;
+	});
 }
 
 /** Middle-cut text. */

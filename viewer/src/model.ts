@@ -3,7 +3,7 @@
 import { computed, signal } from "@preact/signals";
 import type { CountName } from "./data";
 import { counted, time, type Unit } from "./format";
-import { metricOf, sum, type Profile } from "./profile";
+import { metricOf, sum, type Profile, type Side } from "./profile";
 import * as state from "./state";
 import type { GroupBy, Selection } from "./state";
 import { BottomUp, type Grouping, TopDown, type Tree } from "./tree";
@@ -82,6 +82,15 @@ export const measure = computed<Measure>(() => {
 	return { label: metric.label, unit: metric.unit, weights, rest: 0, total: sum(weights),
 		whole: all.data.document.totals[metric.column], wholeName: metric.whole, question: metric.question };
 });
+
+/** With a baseline: the metric of the whole run in both recordings. */
+export const bothSides = computed(() => {
+	const { column } = metricOf(state.metric.value);
+	return { now: profile.value.weights(column, kept.value), old: profile.value.weights(column, kept.value, null, "old") };
+});
+
+/** Whether what is shown is the difference of two recordings. */
+export const compares = computed(() => state.view.value === "diff" && profile.value.data.document.baseline !== null);
 
 /** Weights of another count under the same filter. */
 export function weightsOf(name: CountName): Float64Array {
@@ -195,11 +204,11 @@ export function moduleName(key: number): string {
 }
 
 /** A count's sum over some stacks, as the filter leaves them. */
-export function sumCount(stacks: number[], name: CountName): number {
+export function sumCount(stacks: number[], name: CountName, side: Side = "new"): number {
 	const thread = state.filter.value.thread, mask = kept.value;
-	if (thread !== null)
+	if (thread !== null && side === "new")
 		return sumOver(stacks, weightsOf(name));
-	const counts = profile.value.counts(name);
+	const counts = profile.value.counts(name, side);
 	let total = 0;
 	for (const stack of stacks)
 		if (!mask || mask[stack])

@@ -2,7 +2,7 @@
 // weighs. Works on whole columns; knows nothing of the page.
 
 import { type Column, type CountName, Data, FRAME_INLINED, FRAME_INTERNAL, FRAME_OTHER, FRAME_OWN } from "./data";
-import { lastComponent, shortName, shortPath, type Unit } from "./format";
+import { lastComponent, plainPath, shortName, shortPath, type Unit } from "./format";
 
 export type MetricName = "peak" | "leaked" | "allocated" | "calls" | "temporary" | "moved";
 
@@ -162,7 +162,13 @@ export class Profile {
 		return module ? this.data.document.modules[module - 1].path : "";
 	}
 
-	/** "cache.c:69" with the path relative to the program's folder; the module if there is no line. */
+	/** The whole path with the line; the module if there is none. */
+	wholePlace(frame: number): string {
+		const file = this.file(frame), line = this.frameLine[frame];
+		return file ? plainPath(file) + (line ? `:${line}` : "") : this.module(frame);
+	}
+
+	/** "src/cache.c:69": the path as short as it tells files apart; the module if there is no line. */
 	place(frame: number): string {
 		const file = this.file(frame);
 		if (!file)
@@ -189,6 +195,11 @@ export class Profile {
 		return frames;
 	}
 
+	/** Which of a stack's frames is the own one. */
+	ownPosition(stack: number): number {
+		return this.depth[this.stackNode[stack]] - this.depth[this.stackOwn[stack]];
+	}
+
 	/** The line that a stack belongs to in lists of sites. */
 	ownLine(stack: number): number {
 		return this.lineOf[this.frameOf[this.stackOwn[stack]]];
@@ -196,8 +207,7 @@ export class Profile {
 
 	stackText(stack: number): string {
 		return this.stackFrames(stack).map((frame) => {
-			const place = this.file(frame) ? `${this.file(frame)}${this.frameLine[frame] ? `:${this.frameLine[frame]}` : ""}`
-				: this.module(frame);
+			const place = this.wholePlace(frame);
 			return `${this.name(frame)}${place ? `  ${place}` : ""}${this.isInlined(frame) ? " (inlined)" : ""}`;
 		}).join("\n");
 	}

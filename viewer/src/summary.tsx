@@ -47,7 +47,7 @@ function tileNote(metric: Metric): string {
 	case "peak": return `at ${time(totals.peak_us)}, in ${counted(totals.peak_blocks, "block")}`;
 	case "leaked": return `never freed, ${counted(totals.live_blocks, "block")}`;
 	case "allocated": return `${bytes(totals.allocations ? Math.round(totals.allocated_bytes / totals.allocations) : 0)} a call on average`;
-	case "calls": return `${counted(totals.reallocations, "realloc")} among them`;
+	case "calls": return `${share(totals.reallocations, totals.allocations)} of them reallocs`;
 	case "temporary": return `${share(totals.temporary, totals.allocations)} of all calls`;
 	case "moved": return `copied by ${counted(totals.moved, "realloc")}`;
 	}
@@ -85,7 +85,7 @@ function TopLines() {
 					const frame = all.lineFrame[line];
 					return (
 						<li key={line}>
-							<button type="button" title={`${all.name(frame)}\n${all.file(frame)}`} onClick={() => {
+							<button type="button" title={`${all.name(frame)}\n${all.wholePlace(frame)}`} onClick={() => {
 								state.selection.value = { kind: "line", id: line };
 								state.groupBy.value = "line";
 								state.view.value = "sites";
@@ -108,9 +108,14 @@ function TopLines() {
 				<button type="button" class="link" onClick={() => { state.view.value = "sites"; }}>All sites</button>{" · "}
 				<button type="button" class="link" onClick={() => { state.view.value = "flame"; }}>Flame graph</button>
 			</p>
-			<p class="quiet small foot">Shares are of {current.wholeName}, {amount(current.whole, current.unit)}.</p>
+			<p class="quiet small foot">Shares are of {current.wholeName}, {amount(current.whole, current.unit)}. <Owners /></p>
 		</>
 	);
+}
+
+/** What the two colours mean. */
+export function Owners() {
+	return <span class="owners"><i class="key own" />your code <i class="key library" />libraries</span>;
 }
 
 function Facts() {

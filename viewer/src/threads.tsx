@@ -1,11 +1,10 @@
 // Threads and modules: tables of totals that set the filter.
 
 import type { CountName } from "./data";
-import { Details } from "./details";
 import { bytes, count, lastComponent, share, time } from "./format";
+import { parseSort, toggleSort } from "./groups";
 import { profile } from "./model";
 import { sum } from "./profile";
-import { parseSort, toggleSort } from "./sites";
 import * as state from "./state";
 import { Bar, Table, type TableColumn } from "./table";
 
@@ -75,14 +74,13 @@ export function Threads() {
 	}
 	const known = hasThreads || lines.length === 1;
 	return (
-		<div class="split">
+		<div class="split whole-width">
 			<section class="pane" aria-label="Threads">
 				<p class="quiet tools">{known ? "By the thread that allocated. Choosing one filters every view; choosing it again shows all."
 					: "This page does not say which thread allocated what."}</p>
 				<Totals lines={lines} label="Threads" noun="Thread" chosen={state.thread.value}
 					choose={(id) => { if (hasThreads) { state.range.value = null; state.thread.value = state.thread.value === id ? null : id; } }} />
 			</section>
-			<Details />
 		</div>
 	);
 }
@@ -102,7 +100,7 @@ export function Modules() {
 	const shown = lines.filter((line) => line.id || line.allocations);
 	const module = (line: Line) => (line.id ? modules[line.id - 1] : null);
 	return (
-		<div class="split">
+		<div class="split whole-width">
 			<section class="pane" aria-label="Modules">
 				<p class="quiet tools">By the module of each site's own line. Choosing one filters every view; choosing it again shows all.</p>
 				<Totals lines={shown} label="Modules" noun="Module" chosen={state.module.value === null ? null : state.module.value + 1}
@@ -113,7 +111,6 @@ export function Modules() {
 						["loaded", "Loaded at", 1250, (line) => (module(line) ? time(module(line)!.load_us) : "")],
 					]} />
 			</section>
-			<Details />
 		</div>
 	);
 }

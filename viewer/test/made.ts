@@ -45,17 +45,24 @@ function makeFrames(options: Options, next: () => number, strings: Strings): Col
 	return columns;
 }
 
-/** A random tree with `stacks` stacks in it; a few paths are heavy, as in real programs. */
+/** A tree with `stacks` stacks in it, pre-order: every function calls a few others, and one of them most of the time. */
 function makeStacks(options: Options, next: () => number, frames: number): Columns {
-	const depth = [0], frame = [0], stackNode: number[] = [], stackOwn: number[] = [];
-	while (stackNode.length < options.stacks) {
-		const before = depth[depth.length - 1];
-		const at = Math.max(1, Math.min(before + 1, 40, Math.floor(next() ** 0.35 * Math.min(before + 2, 41))));
-		depth.push(at);
-		frame.push(Math.floor(next() ** 3 * frames));
-		if (at > 4 && next() < 0.75) {
+	const depth: number[] = [], frame: number[] = [], stackNode: number[] = [], stackOwn: number[] = [];
+	const pending = [{ depth: 0, frame: 0, stacks: options.stacks }];
+	for (let at; (at = pending.pop());) {
+		depth.push(at.depth);
+		frame.push(at.frame);
+		let left = at.stacks;
+		if (at.depth > 2 && (left === 1 || next() < 0.4 || at.depth > 60)) {
 			stackNode.push(depth.length - 1);
 			stackOwn.push(depth.length - 1);
+			left--;
+		}
+		// siblings never are the same function, so that no two stacks are the same
+		for (let child = 0; left > 0; child++) {
+			const part = Math.max(1, Math.min(left, Math.floor(left * (child === 0 ? 0.3 + 0.6 * next() : next()))));
+			pending.push({ depth: at.depth + 1, frame: (at.frame * 31 + child * 7919 + 1) % frames, stacks: part });
+			left -= part;
 		}
 	}
 	return { "node.depth": depth, "node.frame": frame, "stack.node": stackNode, "stack.own": stackOwn };
