@@ -3,7 +3,7 @@
 import { computed, useComputed, useSignal } from "@preact/signals";
 import { heaviest, METRICS, metricOf } from "./profile";
 import { copyText } from "./clipboard";
-import { amount, bytes, change, count, counted, relative, share, time } from "./format";
+import { amount, bytes, change, count, counted, exact, relative, share, time } from "./format";
 import { bothSides, compares, frameOfSelection, kept, measure, moduleName, profile, stacksOf, sumCount, sumOver } from "./model";
 import * as state from "./state";
 
@@ -80,14 +80,14 @@ function Numbers({ stacks }: { stacks: number[] }) {
 		<table class="numbers">
 			<tbody>
 				{inRange && <tr class="current"><th scope="row">{current.label}</th>
-					<td>{amount(sumOver(stacks, current.weights), current.unit)}</td><td>{share(sumOver(stacks, current.weights), current.whole)}</td></tr>}
+					<td title={exact(sumOver(stacks, current.weights), current.unit)}>{amount(sumOver(stacks, current.weights), current.unit)}</td><td>{share(sumOver(stacks, current.weights), current.whole)}</td></tr>}
 				{METRICS.map((metric) => {
 					const value = sumCount(stacks, metric.column);
 					const also = metric.also && metric.alsoUnit !== "bytes" && metric.name !== "allocated" ? sumCount(stacks, metric.also) : 0;
 					return (
 						<tr key={metric.name} class={!inRange && metric.name === state.metric.value ? "current" : ""}>
 							<th scope="row">{metric.label}</th>
-							<td>{amount(value, metric.unit)}{also > 0 && <span class="quiet small"> in {amount(also, metric.alsoUnit)}</span>}</td>
+							<td title={exact(value, metric.unit)}>{amount(value, metric.unit)}{also > 0 && <span class="quiet small"> in {amount(also, metric.alsoUnit)}</span>}</td>
 							<td title={`of ${metric.whole}`}>{share(value, all.data.document.totals[metric.column])}</td>
 						</tr>
 					);
@@ -111,7 +111,7 @@ function Changes({ stacks }: { stacks: number[] }) {
 					return (
 						<tr key={metric.name} class={metric.name === state.metric.value ? "current" : ""}>
 							<th scope="row">{metric.label}</th>
-							<td>{plain(old)}</td><td>{plain(now)}</td>
+							<td title={exact(old, metric.unit)}>{plain(old)}</td><td title={exact(now, metric.unit)}>{plain(now)}</td>
 							<td class={now > old ? "more" : now < old ? "less" : ""}>{relative(old, now)}</td>
 						</tr>
 					);
@@ -160,13 +160,15 @@ function SourceLines({ frame }: { frame: number }) {
 const changeOfStacks = computed(() => bothSides.value.now.map((value, stack) => Math.abs(value - bothSides.value.old[stack])));
 
 /** What a stack weighs, in words. */
-function weightOf(stack: number): { value: string; note: string } {
+function weightOf(stack: number): { value: string; note: string; exact: string } {
 	if (compares.value) {
 		const { now, old } = bothSides.value, { unit } = metricOf(state.metric.value);
-		return { value: change(now[stack] - old[stack], unit), note: `${amount(old[stack], unit)} → ${amount(now[stack], unit)}` };
+		return { value: change(now[stack] - old[stack], unit), note: `${amount(old[stack], unit)} → ${amount(now[stack], unit)}`,
+			exact: exact(now[stack] - old[stack], unit) };
 	}
 	const current = measure.value;
-	return { value: amount(current.weights[stack], current.unit), note: `${share(current.weights[stack], current.whole)} of ${current.wholeName}` };
+	return { value: amount(current.weights[stack], current.unit), note: `${share(current.weights[stack], current.whole)} of ${current.wholeName}`,
+		exact: exact(current.weights[stack], current.unit) };
 }
 
 /** The stacks that weigh most of all; what there is to see before anything is selected. */
@@ -205,7 +207,7 @@ function Stack({ stack, open }: { stack: number; open: boolean }) {
 			<div class="stack-head">
 				<button type="button" class="plain" aria-expanded={isOpen.value} onClick={() => { isOpen.value = !isOpen.value; }}>
 					<span aria-hidden="true">{isOpen.value ? "▾" : "▸"} </span>
-					<b>{weight.value}</b>
+					<b title={weight.exact}>{weight.value}</b>
 					<span class="quiet"> {weight.note}</span>
 				</button>
 				<button type="button" onClick={async () => {

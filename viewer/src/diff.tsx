@@ -4,7 +4,7 @@ import { useComputed } from "@preact/signals";
 import { CallTree } from "./calltree";
 import { Details } from "./details";
 import { FlameGraph, FlameTools, type FlameWords } from "./flame";
-import { amount, bytes, change, count, counted, relative, time } from "./format";
+import { amount, bytes, change, count, counted, exact, relative, time } from "./format";
 import { GROUP_NAMES, groupLabel, groupPlace, makeGroups, order, parseSort, searched, sumGroups, toggleSort } from "./groups";
 import { bothSides, forest, profile } from "./model";
 import { METRICS, metricOf } from "./profile";
@@ -82,7 +82,7 @@ function ChangeTable() {
 		{ key: "bar", label: "less · more", width: "110px", from: 640, cell: (row) => <ChangeBar value={now[rows[row]] - old[rows[row]]} most={most} /> },
 		{ key: "change", label: "Change", number: true, width: "104px", sortable: true, cell: (row) => {
 			const by = now[rows[row]] - old[rows[row]];
-			return <span class={by > 0 ? "more" : by < 0 ? "less" : ""}>{change(by, unit).replace(/ calls?$/, "")}</span>;
+			return <span title={exact(by, unit)} class={by > 0 ? "more" : by < 0 ? "less" : ""}>{change(by, unit).replace(/ calls?$/, "")}</span>;
 		} },
 		{ key: "relative", label: "Relative", number: true, width: "84px", from: 420, sortable: true, cell: (row) => relative(old[rows[row]], now[rows[row]]) },
 		{ key: "old", label: `Old ${label.toLowerCase()}`, number: true, width: "112px", from: 560, sortable: true, cell: (row) => plain(old[rows[row]]) },

@@ -6,7 +6,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { CallTree } from "./calltree";
 import { boxColor, diffColor, palette } from "./colors";
 import { Details } from "./details";
-import { amount, change, share, type Unit } from "./format";
+import { amount, change, exact, share, type Unit } from "./format";
 import { boxAt, layOut, type Box, type Layout, type Span } from "./layout";
 import { flame, type Forest, matched, matchedTotal, measure, pivotFunction, profile } from "./model";
 import * as state from "./state";
@@ -362,9 +362,9 @@ function Status({ forest, words }: { forest: Forest; words: FlameWords }) {
 	return (
 		<div class="status" id="flame-status" aria-live="polite">
 			<span class="code strong">{frame < 0 ? "all stacks" : profile.value.shortName(frame)}</span>
-			<span>{describe(forest, node, words)}</span>
+			<span title={exact(node.total, words.unit)}>{describe(forest, node, words)}</span>
 			{matched.value && !words.compares && (
-				<span class="matched">matched {amount(matchedTotal.value, words.unit)}, {share(matchedTotal.value, words.whole)} of {words.wholeName}</span>
+				<span class="matched" title={exact(matchedTotal.value, words.unit)}>matched {amount(matchedTotal.value, words.unit)}, {share(matchedTotal.value, words.whole)} of {words.wholeName}</span>
 			)}
 		</div>
 	);

@@ -61,6 +61,11 @@ export function amount(value: number, unit: Unit): string {
 	return `${count(value)} ${unit.slice(0, -1)}${Math.abs(value) === 1 ? "" : "s"}`;
 }
 
+/** All digits, for a tooltip. */
+export function exact(value: number, unit: Unit): string {
+	return `${count(value)} ${unit}`;
+}
+
 export function change(value: number, unit: Unit): string {
 	return (value > 0 ? "+" : value < 0 ? "" : "±") + amount(value, unit);
 }
@@ -122,22 +127,17 @@ export function middle(text: string, most: number): string {
 	return text.slice(0, head) + "…" + text.slice(text.length - (most - 1 - head));
 }
 
-const CLOSING: Record<string, string> = { "<": ">", "(": ")", "[": "]", "{": "}" };
-
-/** Where the bracket at `open` closes; -1 if it does not. Arrows and shifts close nothing. */
-function closing(name: string, open: number): number {
-	const pending = [CLOSING[name[open]]];
-	for (let i = open + 1; i < name.length; i++) {
-		const c = name[i];
-		if (c in CLOSING)
-			pending.push(CLOSING[c]);
-		else if (c === pending[pending.length - 1] && !(c === ">" && name[i - 1] === "-")) {
-			pending.pop();
-			if (!pending.length)
-				return i;
-		}
+/** For each bracket that opens, where it closes; -1 elsewhere. One pass: names may be hostile. Arrows close nothing. */
+function closings(name: string): Int32Array {
+	const found = new Int32Array(name.length).fill(-1), open: Record<string, number[]> = { ">": [], ")": [], "]": [], "}": [] };
+	for (let i = 0; i < name.length; i++) {
+		const kind = "<({[".indexOf(name[i]);
+		if (kind >= 0)
+			open[">)}]"[kind]].push(i);
+		else if (open[name[i]]?.length && !(name[i] === ">" && name[i - 1] === "-"))
+			found[open[name[i]].pop()!] = i;
 	}
-	return -1;
+	return found;
 }
 
 const LONGEST_NAME = 4096;
@@ -149,6 +149,7 @@ const LONGEST_NAME = 4096;
 export function shortName(name: string): string {
 	if (name.length > LONGEST_NAME)
 		name = name.slice(0, LONGEST_NAME);
+	const ends = closings(name);
 	let out = "";
 	for (let i = 0; i < name.length;) {
 		const c = name[i];
@@ -160,10 +161,10 @@ export function shortName(name: string): string {
 			continue;
 		}
 		if (c === "<") {
-			const end = closing(name, i);
+			const end = ends[i];
 			if (end > i) {
 				const inside = name.slice(i + 1, end);
-				if (out === "" || /[\s(&*]$/.test(out) || /^(impl|lambda|unnamed)/.test(inside)) {
+				if (out === "" || (/[\s(&*]$/.test(out) && !/operator<<? $/.test(out.slice(-12))) || /^(impl|lambda|unnamed)/.test(inside)) {
 					// <T as Trait> of Rust: the last components of both
 					const trait = / as /.exec(inside);
 					out += trait ? `<${tail(inside.slice(0, trait.index))} as ${tail(inside.slice(trait.index + 4))}>`
@@ -186,7 +187,7 @@ export function shortName(name: string): string {
 				i += 2;
 				continue;
 			}
-			const end = closing(name, i);
+			const end = ends[i];
 			if (end > i && out) {
 				i = end + 1;
 				if (name[i] !== ":" && name[i] !== "(")
@@ -195,7 +196,7 @@ export function shortName(name: string): string {
 			}
 		}
 		if (c === "{") {
-			const end = closing(name, i);
+			const end = ends[i];
 			if (end > i) {
 				out += name.slice(i, end + 1);
 				i = end + 1;

@@ -1,10 +1,11 @@
 // The table of sites: own lines, stacks, functions, files or modules with all their numbers.
 
 import { useComputed } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { copyText } from "./clipboard";
 import type { CountName } from "./data";
 import { Details } from "./details";
-import { amount, bytes, count, counted, share, time } from "./format";
+import { amount, bytes, count, counted, exact, share, time } from "./format";
 import { GROUP_NAMES, groupFrame, groupLabel, groupPlace, makeGroups, order, parseSort, searched, sumGroups, toggleSort } from "./groups";
 import { measure, profile, weightsOf } from "./model";
 import * as state from "./state";
@@ -49,7 +50,7 @@ export function SitesTable() {
 	const all = profile.value, inRange = state.range.value !== null && all.bins > 0, current = measure.value;
 	const sites = useSites(), groups = sites.groups.value, sums = sites.sums.value, rows = sites.rows.value;
 	const sorted = parseSort(state.sort.value, VALUES, inRange ? "value" : state.metric.value);
-	const numeric = (key: string, label: string, text: (group: number) => string, width: string, from?: number, title?: string): TableColumn => ({
+	const numeric = (key: string, label: string, text: (group: number) => ComponentChildren, width: string, from?: number, title?: string): TableColumn => ({
 		key, label, title, number: true, width, from: sorted.key === key ? undefined : from, sortable: true, cell: (row) => text(rows[row]) });
 	const value = inRange ? "value" : state.metric.value;
 	const columns: TableColumn[] = [
@@ -59,7 +60,7 @@ export function SitesTable() {
 				return <span class="site" title={frame >= 0 ? `${all.name(frame)}\n${all.wholePlace(frame)}` : label}>
 					<span class="code">{label}</span>{place && <span class="code quiet place">{place}</span>}</span>;
 			} },
-		numeric(value, current.label, (group) => amount(sums.value[group], current.unit).replace(/ calls?$/, ""), inRange ? "124px" : "92px"),
+		numeric(value, current.label, (group) => <span title={exact(sums.value[group], current.unit)}>{amount(sums.value[group], current.unit).replace(/ calls?$/, "")}</span>, inRange ? "124px" : "92px"),
 		{ key: "share", label: "Share", title: `of ${current.wholeName}`, number: true, width: "104px", from: 420,
 			cell: (row) => <span class="share-cell"><Bar part={sums.value[rows[row]]} whole={current.whole} />{share(sums.value[rows[row]], current.whole)}</span> },
 	];

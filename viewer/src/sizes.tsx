@@ -2,7 +2,7 @@
 
 import { useComputed } from "@preact/signals";
 import { Details } from "./details";
-import { amount, bytes, count, counted, share, time, type Unit } from "./format";
+import { amount, bytes, count, counted, exact, share, time, type Unit } from "./format";
 import { kept, lineKeys, profile } from "./model";
 import { sum } from "./profile";
 import * as state from "./state";
@@ -66,7 +66,7 @@ function Bars({ histogram }: { histogram: Histogram }) {
 						const content = <>
 							<span class="number">{histogram.bucket(low, high)}</span>
 							<Bar part={value} whole={most} />
-							<span class="number strong">{amount(value, histogram.unit)}</span>
+							<span class="number strong" title={exact(value, histogram.unit)}>{amount(value, histogram.unit)}</span>
 							<span class="number quiet">{value ? share(value, total) : ""}</span>
 						</>;
 						return <li key={bucket}>{choosable

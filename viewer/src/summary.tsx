@@ -2,7 +2,7 @@
 
 import { Chart } from "./chart";
 import { METRICS, type Metric } from "./profile";
-import { amount, bytes, count, counted, lastComponent, share, time } from "./format";
+import { amount, bytes, count, counted, exact, lastComponent, share, time } from "./format";
 import { describeEnd, lineKeys, measure, profile } from "./model";
 import * as state from "./state";
 import { Bar } from "./table";
@@ -62,7 +62,7 @@ function Tiles() {
 				<button key={metric.name} type="button" class="tile" aria-pressed={state.metric.value === metric.name}
 					onClick={() => { state.metric.value = metric.name; }}>
 					<span class="tile-label">{metric.label}</span>
-					<span class="tile-value">{metric.unit === "bytes" ? bytes(totals[metric.column]) : count(totals[metric.column])}
+					<span class="tile-value" title={exact(totals[metric.column], metric.unit)}>{metric.unit === "bytes" ? bytes(totals[metric.column]) : count(totals[metric.column])}
 						{metric.unit !== "bytes" && <small> calls</small>}</span>
 					<span class="tile-note">{tileNote(metric)}</span>
 				</button>
@@ -91,7 +91,7 @@ function TopLines() {
 								state.view.value = "sites";
 							}}>
 								<span class="top-share">{share(value, current.whole)}</span>
-								<span class="top-value">{amount(value, current.unit)}</span>
+								<span class="top-value" title={exact(value, current.unit)}>{amount(value, current.unit)}</span>
 								<span class="top-name">
 									<span class="code">{all.shortName(frame)}</span>{" "}
 									<span class="code quiet place">{all.place(frame)}</span>

@@ -1,7 +1,7 @@
 // Threads and modules: tables of totals that set the filter.
 
 import type { CountName } from "./data";
-import { bytes, count, lastComponent, share, time } from "./format";
+import { bytes, count, exact, lastComponent, share, time } from "./format";
 import { parseSort, toggleSort } from "./groups";
 import { profile } from "./model";
 import { sum } from "./profile";
@@ -38,7 +38,8 @@ function Totals({ lines, label, noun, chosen, choose, extra = [] }: { lines: Lin
 	const order = parseSort(state.sort.value, VALUES, state.metric.value), of = VALUES[order.key];
 	const rows = [...lines].sort((a, b) => (of(a) < of(b) ? -1 : of(a) > of(b) ? 1 : 0) * (order.up ? 1 : -1) || a.id - b.id);
 	const number = (key: string, text: string, from: number | undefined, cell: (line: Line) => string): TableColumn =>
-		({ key, label: text, number: true, width: "96px", from: order.key === key ? undefined : from, sortable: true, cell: (row) => cell(rows[row]) });
+		({ key, label: text, number: true, width: "96px", from: order.key === key ? undefined : from, sortable: true,
+			cell: (row) => <span title={exact(Number(VALUES[key](rows[row])), key === "calls" || key === "temporary" ? "calls" : "bytes")}>{cell(rows[row])}</span> });
 	const columns: TableColumn[] = [
 		{ key: "name", label: noun, width: "minmax(140px, 1fr)", sortable: true,
 			cell: (row) => <span class="site" title={rows[row].name}><span class="code">{rows[row].name}</span><span class="quiet place">{rows[row].note}</span></span> },
