@@ -61,7 +61,7 @@ function Toolbar() {
 	const view = state.view.value, inRange = shownRange.value !== null;
 	const metrics = view !== "summary" && view !== "diff" && view !== "sizes" && view !== "threads" && view !== "modules" && view !== "timeline";
 	return (
-		<div class="toolbar">
+		<section class="toolbar" aria-label="Search and filter">
 			{view === "summary" && <Headline />}
 			{metrics && !inRange && (
 				<div class="segmented" role="group" aria-label="Metric">
@@ -77,7 +77,7 @@ function Toolbar() {
 				<input id="search" type="search" placeholder="Search ( / )" value={state.search.value} spellcheck={false} autocomplete="off"
 					onInput={(event) => { state.search.value = event.currentTarget.value; }} />
 			</label>
-		</div>
+		</section>
 	);
 }
 
@@ -104,7 +104,10 @@ export function App() {
 				</div>
 			)}
 			<Toolbar />
-			<main class={`view-${state.view.value}`}><View /></main>
+			<main class={`view-${state.view.value}`}>
+				{state.view.value !== "summary" && <h1 class="visually-hidden">{VIEW_NAMES[state.view.value]}</h1>}
+				<View />
+			</main>
 			{helpOpen.value && <Help />}
 		</>
 	);

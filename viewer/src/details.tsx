@@ -176,7 +176,7 @@ function Heaviest() {
 	const stacks = useComputed(() => heaviest(compares.value ? changeOfStacks.value : measure.value.weights, STACKS_AT_FIRST));
 	return (
 		<section class="stacks">
-			<h3>{compares.value ? "Stacks that changed most" : "Heaviest stacks"}</h3>
+			<h2>{compares.value ? "Stacks that changed most" : "Heaviest stacks"}</h2>
 			{stacks.value.map((stack, i) => <Stack key={stack} stack={stack} open={i === 0} />)}
 		</section>
 	);
