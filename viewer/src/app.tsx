@@ -1,6 +1,6 @@
 // The frame around the views: tabs, metric, filter, search, warnings.
 
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { Diff } from "./diff";
 import { FlameView } from "./flame";
 import { middle, time } from "./format";
@@ -18,8 +18,12 @@ import { lastComponent } from "./format";
 const VIEWS = { summary: Summary, flame: FlameView, timeline: Timeline, sites: SitesView, sizes: Sizes, threads: Threads, modules: Modules, diff: Diff };
 
 function Tabs() {
+	const tabs = useRef<HTMLElement>(null), view = state.view.value;
+	useEffect(() => {
+		tabs.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+	}, [view]);
 	return (
-		<nav class="tabs" aria-label="Views">
+		<nav class="tabs" aria-label="Views" ref={tabs}>
 			{shownViews().map((view, i) => (
 				<button key={view} type="button" aria-current={state.view.value === view ? "page" : undefined} title={`${VIEW_NAMES[view]} (${i + 1})`}
 					onClick={() => { state.view.value = view; }}>{VIEW_NAMES[view]}</button>

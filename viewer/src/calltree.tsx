@@ -150,18 +150,18 @@ export function CallTree({ forest, words }: { forest: Forest; words: FlameWords 
 					return (
 						<div key={index} id={`tree-${index}`} role="treeitem" aria-level={row.level} aria-setsize={row.siblings}
 							aria-posinset={row.position} aria-expanded={parent ? isOpen : undefined} aria-selected={index === selected}
-							aria-label={`${name}, ${weigh(node, words)}`}
 							class={`tree-row ${index === selected ? "selected" : ""} ${mask && frame >= 0 && mask[profile.value.functionOf[frame]] ? "match" : ""}`}
 							style={{ transform: `translateY(${index * ROW}px)` }}
 							onClick={() => select(forest, node)} onDblClick={() => set(node, !isOpen)}>
-							<span class="number">{value}</span>
+							{/* heard in this order; the numbers are seen first */}
+							<span class="code name">{name}</span>
+							<span class="number" title={weigh(node, words)}>{value}</span>
 							<span class="number share">{words.compares ? "" : share(node.total, words.whole)}</span>
 							<Bar part={node.total} whole={forest.main.root.total} />
-							<span class="indent" style={{ width: `${Math.min(row.level - 1, 40) * 12}px` }} />
-							<span class={`twist ${parent ? "" : "leaf"}`} onClick={(event) => { event.stopPropagation(); set(node, !isOpen); }}>
+							<span class="indent" aria-hidden="true" style={{ width: `${Math.min(row.level - 1, 40) * 12}px` }} />
+							<span class="twist" aria-hidden="true" onClick={(event) => { event.stopPropagation(); set(node, !isOpen); }}>
 								{parent ? (isOpen ? "▾" : "▸") : ""}
 							</span>
-							<span class="code name">{name}</span>
 							<span class="code quiet place">{place}{frame >= 0 && profile.value.isInlined(frame) ? " (inlined)" : ""}</span>
 						</div>
 					);

@@ -161,8 +161,9 @@ export function FlameGraph({ forest, words }: { forest: Forest; words: FlameWord
 					context.fillRect(item.x, y, Math.max(item.width - gap, 0.5), ROW - 1);
 					continue;
 				}
+				const middle = node.depth === 0 && node.frame >= 0; // the pivot, between its callers and its callees
 				const matches = mask && node.frame >= 0 && mask[profile.value.functionOf[node.frame]];
-				context.fillStyle = matches ? colors.match : words.compares ? diffColor(node, state.dark.value)
+				context.fillStyle = middle ? colors.selected : matches ? colors.match : words.compares ? diffColor(node, state.dark.value)
 					: boxColor(profile.value, node.frame, state.dark.value);
 				if ((mask && !matches) || node.depth < zoomed.depth)
 					context.globalAlpha = 0.45;
@@ -181,7 +182,7 @@ export function FlameGraph({ forest, words }: { forest: Forest; words: FlameWord
 						text += `  ${more}`;
 					if (text.length > room)
 						text = text.slice(0, room - 1) + "…";
-					context.fillStyle = matches ? colors.matchInk : colors.ink;
+					context.fillStyle = middle ? colors.background : matches ? colors.matchInk : colors.ink;
 					context.fillText(text, item.x + 4, y + ROW / 2);
 				}
 			}

@@ -61,7 +61,7 @@ export function SitesTable() {
 					<span class="code">{label}</span>{place && <span class="code quiet place">{place}</span>}</span>;
 			} },
 		numeric(value, current.label, (group) => <span title={exact(sums.value[group], current.unit)}>{amount(sums.value[group], current.unit).replace(/ calls?$/, "")}</span>, inRange ? "124px" : "92px"),
-		{ key: "share", label: "Share", title: `of ${current.wholeName}`, number: true, width: "104px", from: 420,
+		{ key: "share", label: "Share", title: `of ${current.wholeName}`, number: true, width: "104px", from: 365,
 			cell: (row) => <span class="share-cell"><Bar part={sums.value[rows[row]]} whole={current.whole} />{share(sums.value[rows[row]], current.whole)}</span> },
 	];
 	if (!inRange)
