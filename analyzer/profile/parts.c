@@ -50,7 +50,9 @@ int hs_parts_make(struct hs_parts *parts, struct hs_profile *profile, const stru
 	struct hs_replay replay;
 	*parts = (struct hs_parts){0};
 	if (profile->facts.unknown & (by == HS_PARTS_BY_THREAD ? HS_TOLD_THREADS : HS_TOLD_EVENTS))
-		return hs_fail(error, "not known from this file, which has only sums by stack");
+		return hs_fail(error, profile->facts.unknown & HS_TOLD_EVENTS
+					      ? "not known from this file, which has only sums by stack"
+					      : "not known from this file");
 	uint32_t *group_of_node = hs_allocate_zero(profile->node_count, sizeof(*group_of_node));
 	for (uint32_t i = 0; i < profile->node_count;
 	     i++) /* one more for nodes without a site, which have no events */

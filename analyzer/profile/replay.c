@@ -479,6 +479,10 @@ int hs_replay_run_as(struct hs_profile *profile, const uint32_t *group_of_node, 
 	for (uint32_t i = 0; i < profile->node_count; i++)
 		if (group_of_node[i] >= group_count)
 			return hs_fail(error, "node %u has no group", i);
+	if (filter && filter->threads.count && profile->facts.unknown & HS_TOLD_THREADS)
+		return hs_fail(error,
+			       "the file does not tell which thread allocated what: it cannot be filtered "
+			       "by thread");
 	if (profile->counted)
 		return hs_counts_replay(profile, group_of_node, how, replay, error);
 	struct hs_replay_state *state = hs_allocate_zero(1, sizeof *state);

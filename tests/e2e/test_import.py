@@ -174,6 +174,13 @@ def test_heaptrack_by_hand(convert, print_json):
         ("/lib/libother.so.1", 0x7F01, None)]
 
 
+def test_threads_are_unknown(convert, run_heapscope):
+    recording = convert(HEAPTRACK)
+    done = run_heapscope("print", "--thread", "1", recording)
+    assert done.returncode == 1 and "does not tell which thread" in done.stderr
+    assert "not known from this file" in run_heapscope("print", "--threads", recording).stdout
+
+
 def test_heaptrack_packed(convert, tool):
     plain = contents(convert(HEAPTRACK))
     packed = subprocess.run([tool("zstd"), "-c"], input=HEAPTRACK.encode(), capture_output=True, check=True).stdout
