@@ -134,7 +134,13 @@ int hs_command_diff(int argc, char **argv)
 		HS_FILTER_OPTIONS(filters),
 		{0},
 	};
+	static const struct hs_example examples[] = {
+		{"heapscope diff server", "the last run of ./server against the one before"},
+		{"heapscope diff --sort calls old.hs.gz new.hs.gz", "what is allocated more often"},
+		{NULL, NULL},
+	};
 	const struct hs_usage usage = {
+		.examples = examples,
 		.command = "diff",
 		.operands = "OLD NEW | NAME",
 		.help = help,

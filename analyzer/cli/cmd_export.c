@@ -189,7 +189,14 @@ int hs_command_export(int argc, char **argv)
 		HS_FILTER_OPTIONS(filters),
 		{0},
 	};
+	static const struct hs_example examples[] = {
+		{"heapscope export --format dhat server.hs.gz", "for DHAT's viewer; writes server.dhat.json"},
+		{"heapscope export --format folded -o - server.hs.gz | flamegraph.pl > server.svg",
+		 "a flame graph of the peak"},
+		{NULL, NULL},
+	};
 	const struct hs_usage usage = {
+		.examples = examples,
 		.command = "export",
 		.operands = "--format NAME FILE",
 		.help = help,

@@ -318,7 +318,13 @@ int hs_command_info(int argc, char **argv)
 		 "auto (on a terminal, the default), always or never"},
 		{0},
 	};
+	static const struct hs_example examples[] = {
+		{"heapscope info server.hs.gz", "what is missing, and what to install for it"},
+		{"heapscope info --json server.hs.gz", "the same for programs"},
+		{NULL, NULL},
+	};
 	const struct hs_usage usage = {
+		.examples = examples,
 		.command = "info",
 		.operands = "FILE",
 		.help = help,

@@ -146,7 +146,13 @@ int hs_command_print(int argc, char **argv)
 		 "list the rules that hide frames; no FILE is needed"},
 		{0},
 	};
+	static const struct hs_example examples[] = {
+		{"heapscope print server.hs.gz", "where the bytes went"},
+		{"heapscope print -n 0 --json server.hs.gz", "all of it, for programs"},
+		{NULL, NULL},
+	};
 	const struct hs_usage usage = {
+		.examples = examples,
 		.command = "print",
 		.operands = "FILE",
 		.help = help,

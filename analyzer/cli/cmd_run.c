@@ -121,7 +121,14 @@ int hs_command_run(int argc, char **argv)
 		HS_CHECK_OPTIONS(check),
 		{0},
 	};
+	static const struct hs_example examples[] = {
+		{"heapscope run ./server --once", "writes server.hs.gz"},
+		{"heapscope run -o /tmp/s.hs.gz --no-follow -- make -j4",
+		 "to another place, without the processes that it starts"},
+		{NULL, NULL},
+	};
 	const struct hs_usage usage = {
+		.examples = examples,
 		.command = "run",
 		.operands = "[--] PROGRAM [ARGUMENTS...]",
 		.help = help,
