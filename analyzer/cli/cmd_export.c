@@ -251,11 +251,19 @@ int hs_command_export(int argc, char **argv)
 		hs_filter_free(&filter);
 		return HS_EXIT_DATA;
 	}
-	char *page = exporter->needs_page ? hs_page_read(&export_options.page_bytes, &error) : NULL;
-	if (page == NULL && exporter->needs_page) {
-		hs_notice(error.text);
-		hs_profile_free(profile);
-		return HS_EXIT_DATA;
+	struct hs_suppressions suppressions = {0};
+	char *page = NULL;
+	if (exporter->needs_page) {
+		page = hs_page_read(&export_options.page_bytes, &error);
+		if (page == NULL ||
+		    hs_suppress(&(struct hs_suppress){0}, profile, &suppressions, &error) != 0) {
+			hs_notice(error.text);
+			free(page);
+			hs_suppressions_free(&suppressions);
+			hs_profile_free(profile);
+			hs_filter_free(&filter);
+			return HS_EXIT_DATA;
+		}
 	}
 	export_options.page = page;
 	export_options.path = argv[first];
@@ -265,6 +273,7 @@ int hs_command_export(int argc, char **argv)
 	free(named);
 	free(page);
 	hs_profile_free(profile);
+	hs_suppressions_free(&suppressions);
 	hs_filter_free(&filter);
 	return result;
 }

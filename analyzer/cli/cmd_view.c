@@ -1,10 +1,14 @@
 /* heapscope view: a recording, or two, as one page for a browser. */
 #include "base/names.h"
 #include "cli/cli.h"
+#include "cli/filters.h"
+#include "cli/hiding.h"
+#include "cli/open.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/page_file.h"
 #include "cli/serve.h"
+#include "cli/suppress.h"
 #include "cli/terminal.h"
 #include "export/export.h"
 
@@ -39,6 +43,9 @@ struct settings {
 	const char *output;
 	uint64_t port;
 	bool serve, open;
+	const struct hs_hiding *hiding;
+	const struct hs_filter *filter;
+	const struct hs_suppress *suppress;
 };
 
 extern char **environ;
@@ -67,10 +74,32 @@ static void open_in_browser(const char *where)
 	posix_spawnattr_destroy(&attributes);
 }
 
-static void warn(const struct hs_profile *profile, const char *path)
+/* A recording, loaded with what the options say of it. */
+struct side {
+	const char *path; /* NULL: there is none */
+	struct hs_profile *profile;
+	struct hs_suppressions suppressions;
+};
+
+static int load(struct side *side, const struct settings *settings)
 {
-	if (profile && profile->facts.warning)
-		hs_message("warning: %s: %s", path, profile->facts.warning);
+	struct hs_error error = {{0}};
+	side->profile = hs_open_profile(side->path, settings->hiding);
+	if (side->profile == NULL)
+		return -1;
+	side->profile->filter = settings->filter;
+	if (hs_suppress(settings->suppress, side->profile, &side->suppressions, &error) == 0)
+		return 0;
+	hs_notice(error.text);
+	return -1;
+}
+
+static void unload(struct side *side)
+{
+	if (side->profile && side->profile->facts.warning)
+		hs_message("warning: %s: %s", side->path, side->profile->facts.warning);
+	hs_profile_free(side->profile);
+	hs_suppressions_free(&side->suppressions);
 }
 
 /* "dir/server.hs.gz" gives "server.html"; malloc'ed. */
@@ -172,22 +201,23 @@ static int serve(struct hs_profile *profile, const struct hs_export_options *opt
 static int view(struct hs_export_options *options, const struct settings *settings)
 {
 	struct hs_error error = {{0}};
+	struct side new = {.path = options->path}, old = {.path = options->baseline_path};
 	int code = HS_EXIT_DATA;
 	char *page = hs_page_read(&options->page_bytes, &error);
 	options->page = page;
-	struct hs_profile *profile = page ? hs_profile_load(options->path, &error) : NULL;
-	if (profile && options->baseline_path)
-		options->baseline = hs_profile_load(options->baseline_path, &error);
-	if (profile == NULL || (options->baseline_path && options->baseline == NULL)) {
+	if (page == NULL) {
 		hs_notice(error.text);
-	} else {
-		code = settings->serve ? serve(profile, options, settings)
-				       : write_file(profile, options, settings);
-		warn(options->baseline, options->baseline_path);
-		warn(profile, options->path);
+	} else if (load(&new, settings) == 0 && (old.path == NULL || load(&old, settings) == 0)) {
+		options->baseline = old.profile;
+		if (old.profile && old.profile->facts.subject != new.profile->facts.subject)
+			hs_message("view: one of the files counts allocations, the other a profiler's "
+				   "samples: they cannot be compared");
+		else
+			code = settings->serve ? serve(new.profile, options, settings)
+					       : write_file(new.profile, options, settings);
 	}
-	hs_profile_free(options->baseline);
-	hs_profile_free(profile);
+	unload(&old);
+	unload(&new);
 	free(page);
 	return code;
 }
@@ -196,6 +226,9 @@ int hs_command_view(int argc, char **argv)
 {
 	struct settings settings = {.port = UINT64_MAX};
 	int open = 0, sources = 0, raw = 0;
+	struct hs_filter_arguments filters = HS_FILTER_ARGUMENTS;
+	struct hs_hiding_arguments hidden = {0};
+	struct hs_suppress suppress = {0};
 	const struct hs_option options[] = {
 		{'o', "output", HS_OPTION_TEXT, &settings.output, 0, "FILE", NULL,
 		 "write the page to FILE; - is standard output"},
@@ -206,6 +239,9 @@ int hs_command_view(int argc, char **argv)
 		 "put the lines of source around each frame in, as far as they can be read here"},
 		{0, "raw", HS_OPTION_SET, &raw, 1, NULL, NULL,
 		 "begin with the frames of allocators and containers shown"},
+		HS_HIDING_OPTIONS(hidden),
+		HS_SUPPRESS_OPTIONS(suppress),
+		HS_FILTER_OPTIONS(filters),
 		{0},
 	};
 	const struct hs_usage usage = {
@@ -239,5 +275,20 @@ int hs_command_view(int argc, char **argv)
 		.path = argv[two ? first + 1 : first],
 		.baseline_path = two ? argv[first] : NULL,
 	};
-	return view(&export_options, &settings);
+	struct hs_filter filter;
+	struct hs_hiding hiding;
+	int code = HS_EXIT_USAGE;
+	if (hs_filter_make(&filter, &filters, "view") == 0) {
+		if (hs_hiding_make(&hiding, &hidden, "view") == 0) {
+			settings.filter = &filter;
+			settings.hiding = &hiding;
+			settings.suppress = &suppress;
+			code = view(&export_options, &settings);
+			hs_hiding_free(&hiding);
+		}
+		hs_filter_free(&filter);
+	}
+	hs_filter_arguments_free(&filters);
+	hs_hiding_arguments_free(&hidden);
+	return code;
 }

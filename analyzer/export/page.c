@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "json.h"
+#include "profile/filter.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -273,6 +274,12 @@ static int make_document(struct making *making, struct hs_error *error)
 	add_tree(making);
 	add_time(making);
 	add_histograms(making);
+	if (!hs_filter_selects_all(sides[HS_PAGE_NEW].profile->filter))
+		note(making,
+		     "A filter was given when the page was made: it has %" PRIu64 " of %" PRIu64
+		     " allocations, and their share of the peak.",
+		     sides[HS_PAGE_NEW].replay.totals.counts.allocations,
+		     sides[HS_PAGE_NEW].replay.all.counts.allocations);
 	if (sides[HS_PAGE_NEW].replay.unknown & HS_TOLD_EVENTS)
 		note(making,
 		     "The file tells nothing of what happened over time, and of sizes and lifetimes.");

@@ -51,10 +51,11 @@ struct hs_page_key {
 };
 
 struct hs_page_side {
-	struct hs_profile *profile; /* NULL: there is no such side */
-	struct hs_replay replay;    /* groups (and parts) by stack of this side */
-	uint32_t *node_of_stack;    /* the tree's node of each stack */
-	uint32_t *stack_of_node;    /* the stack of each node of the profile */
+	struct hs_profile *profile;            /* NULL: there is no such side */
+	struct hs_replay replay;               /* groups (and parts) by stack of this side */
+	uint32_t stack_count, suppressed_from; /* stacks from there on are suppressed */
+	uint32_t *node_of_stack;               /* the tree's node of each stack */
+	uint32_t *stack_of_node;               /* the stack of each node of the profile */
 	uint32_t site_count;
 };
 
@@ -72,10 +73,15 @@ int hs_page_tree_make(struct hs_page_tree *tree, struct hs_profile *new, struct 
 		      struct hs_error *error);
 void hs_page_tree_free(struct hs_page_tree *tree);
 
-/* The stack's node that the counts of a side's group (or part) belong to. */
+/* The stack, and the node of the tree, that the counts of a side's group (or part) belong to. */
+static inline uint32_t hs_page_stack_of_group(const struct hs_page_side *side, uint32_t group)
+{
+	return side->replay.parts ? side->replay.parts[group].group : group;
+}
+
 static inline uint32_t hs_page_node_of_group(const struct hs_page_side *side, uint32_t group)
 {
-	return side->node_of_stack[side->replay.parts ? side->replay.parts[group].group : group];
+	return side->node_of_stack[hs_page_stack_of_group(side, group)];
 }
 
 /* ---- page_prune.c ---------------------------------------------------------------------------------------

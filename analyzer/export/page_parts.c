@@ -8,17 +8,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void add_count(struct hs_columns *columns, const char *prefix, const char *name, const void *first,
+		      size_t stride, size_t count)
+{
+	char whole[64];
+	snprintf(whole, sizeof whole, "%s.%s", prefix, name);
+	hs_columns_add(columns, whole, first, stride, sizeof(uint64_t), count);
+}
+
 void hs_page_counts_add(struct hs_columns *columns, const char *prefix, const struct hs_counts *first,
 			size_t stride, size_t count, uint32_t unknown)
 {
-	for (unsigned field = 0; field < HS_COUNT_FIELDS; field++) {
-		char name[64];
-		if ((unknown | HS_TOLD_MAX) & 1U << field)
-			continue;
-		snprintf(name, sizeof name, "%s.%s", prefix, hs_told_names[field]);
-		hs_columns_add(columns, name, (const uint8_t *)first + field * sizeof(uint64_t), stride,
-			       sizeof(uint64_t), count);
-	}
+	for (unsigned field = 0; field < HS_COUNT_FIELDS; field++)
+		if (!((unknown | HS_TOLD_MAX) & 1U << field))
+			add_count(columns, prefix, hs_told_names[field],
+				  (const uint8_t *)first + field * sizeof(uint64_t), stride, count);
+	if (!(unknown & HS_TOLD_LIVE_BYTES))
+		add_count(columns, prefix, "suppressed_bytes", &first->suppressed_bytes, stride, count);
+	if (!(unknown & HS_TOLD_LIVE_BLOCKS))
+		add_count(columns, prefix, "suppressed_blocks", &first->suppressed_blocks, stride, count);
 }
 
 /* A part of the replay in the page's numbers. */

@@ -7,6 +7,7 @@
 #include "profile/own.h"
 #include "profile/pairs.h"
 #include "profile/stacks.h"
+#include "profile/suppressions.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -74,23 +75,63 @@ static uint32_t add_node(struct hs_page_tree *tree, uint32_t parent, uint32_t ke
 	return index;
 }
 
+/* What a suppression says of is a stack of its own, which ends in the same node. */
+static void divide_suppressed(struct hs_page_side *side)
+{
+	const struct hs_suppressions *suppressions = side->profile->suppressions;
+	uint32_t *twins = hs_allocate_zero(side->stack_count, sizeof *twins), whole = side->stack_count;
+	size_t capacity = whole;
+	side->suppressed_from = whole;
+	for (uint32_t id = 0; suppressions && id < side->profile->node_count; id++) {
+		uint32_t stack = side->stack_of_node[id];
+		if (!suppressions->rule_of_node[id])
+			continue;
+		if (!twins[stack]) {
+			side->node_of_stack = hs_grow(side->node_of_stack, side->stack_count, &capacity,
+						      sizeof *side->node_of_stack);
+			side->node_of_stack[side->stack_count] = side->node_of_stack[stack];
+			twins[stack] = side->stack_count++;
+		}
+		side->stack_of_node[id] = twins[stack];
+	}
+	free(twins);
+}
+
+static void count_suppressed(struct hs_page_side *side)
+{
+	struct hs_counts *totals = &side->replay.totals.counts;
+	for (uint32_t g = 0; g < side->replay.group_count; g++) {
+		struct hs_counts *counts = &side->replay.groups[g];
+		if (hs_page_stack_of_group(side, g) < side->suppressed_from)
+			continue;
+		counts->suppressed_bytes = counts->live_bytes;
+		counts->suppressed_blocks = counts->live_blocks;
+		totals->suppressed_bytes += counts->live_bytes;
+		totals->suppressed_blocks += counts->live_blocks;
+	}
+}
+
 static void add_stacks(struct hs_page_tree *tree, unsigned index, const uint32_t *key_of_frame,
-		       struct hs_pairs *known, struct hs_stacks *stacks)
+		       struct hs_pairs *known)
 {
 	struct hs_page_side *side = &tree->sides[index];
-	hs_stacks_make(side->profile, key_of_frame, stacks);
-	side->node_of_stack = hs_allocate_zero(stacks->count, sizeof *side->node_of_stack);
-	for (uint32_t s = 1; s < stacks->count; s++) {
+	struct hs_stacks stacks;
+	hs_stacks_make(side->profile, key_of_frame, &stacks);
+	side->stack_count = stacks.count;
+	side->node_of_stack = hs_allocate_zero(stacks.count, sizeof *side->node_of_stack);
+	for (uint32_t s = 1; s < stacks.count; s++) {
 		bool added;
-		uint32_t parent = side->node_of_stack[stacks->items[s].parent];
-		uint32_t key = key_of_frame[stacks->items[s].frame];
+		uint32_t parent = side->node_of_stack[stacks.items[s].parent];
+		uint32_t key = key_of_frame[stacks.items[s].frame];
 		uint32_t node = hs_pairs_add(known, parent, key, &added) + 1;
 		if (added)
 			add_node(tree, parent, key);
 		side->node_of_stack[s] = node;
 	}
-	side->stack_of_node = stacks->of_node;
-	stacks->of_node = NULL;
+	side->stack_of_node = stacks.of_node;
+	stacks.of_node = NULL;
+	hs_stacks_free(&stacks);
+	divide_suppressed(side);
 }
 
 /* A stack of nothing but internal frames is shown as it is. */
@@ -111,27 +152,29 @@ static void mark_used(struct hs_page_tree *tree, const struct hs_page_side *side
 /* ---- sites ----------------------------------------------------------------------------------------------
  */
 
-/* As print counts them: stacks as people see them, without the internal frames at the inner end. */
+/* As print counts them: stacks as people see them, without the internal frames at the inner end; what a
+ * suppression says of is a site of its own. */
 static uint32_t count_sites(const struct hs_page_side *side, bool raw)
 {
 	const struct hs_profile *profile = side->profile;
+	const struct hs_suppressions *suppressions = profile->suppressions;
 	struct hs_stacks stacks;
-	uint32_t *texts = hs_frame_texts(profile), count = 0;
+	struct hs_pairs sites = {0};
+	uint32_t *texts = hs_frame_texts(profile);
 	hs_stacks_make(profile, texts, &stacks);
 	uint32_t *folded = hs_allocate_zero(stacks.count, sizeof *folded);
-	bool *seen = hs_allocate_zero(stacks.count, sizeof *seen);
 	for (uint32_t s = 1; s < stacks.count; s++) {
 		bool internal = !raw && profile->frames[stacks.items[s].frame].internal;
 		folded[s] = internal ? folded[stacks.items[s].parent] : s;
 	}
 	for (uint32_t id = 0; id < profile->node_count; id++) {
-		uint32_t stack = stacks.of_node[id], site = folded[stack] ? folded[stack] : stack;
-		if (!side->replay.node_used[id] || seen[site])
-			continue;
-		seen[site] = true;
-		count++;
+		uint32_t stack = stacks.of_node[id];
+		if (side->replay.node_used[id])
+			hs_pairs_add(&sites, folded[stack] ? folded[stack] : stack,
+				     suppressions ? suppressions->rule_of_node[id] : 0, NULL);
 	}
-	free(seen);
+	uint32_t count = sites.count;
+	hs_pairs_free(&sites);
 	free(folded);
 	free(texts);
 	hs_stacks_free(&stacks);
@@ -187,11 +230,11 @@ int hs_page_tree_make(struct hs_page_tree *tree, struct hs_profile *new, struct 
 	for (unsigned s = 0; s < HS_PAGE_SIDES && result == 0 && tree->sides[s].profile; s++) {
 		struct hs_page_side *side = &tree->sides[s];
 		struct hs_replay_how how = {.by_thread = s == HS_PAGE_NEW};
-		struct hs_stacks stacks;
-		add_stacks(tree, s, key_of_frame[s], &known, &stacks);
-		result = hs_replay_run_as(side->profile, side->stack_of_node, stacks.count, &how,
+		add_stacks(tree, s, key_of_frame[s], &known);
+		result = hs_replay_run_as(side->profile, side->stack_of_node, side->stack_count, &how,
 					  &side->replay, error);
-		hs_stacks_free(&stacks);
+		if (result == 0)
+			count_suppressed(side);
 	}
 	hs_pairs_free(&known);
 	free(key_of_frame[HS_PAGE_NEW]);
