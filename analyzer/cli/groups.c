@@ -12,24 +12,6 @@ uint32_t hs_site_own_frame(const struct hs_site *site)
 	return site->own_frame < site->frame_count ? site->frames[site->own_frame] : HS_NO_FRAME;
 }
 
-int hs_frames_compare(const struct hs_profile *profile, uint32_t a_index, uint32_t b_index)
-{
-	if (a_index == HS_NO_FRAME || b_index == HS_NO_FRAME)
-		return (a_index != HS_NO_FRAME) - (b_index != HS_NO_FRAME);
-	const struct hs_frame *a = &profile->frames[a_index], *b = &profile->frames[b_index];
-	char *const *strings = profile->strings.items;
-	int order = a->function == b->function ? 0 : strcmp(strings[a->function], strings[b->function]);
-	if (order == 0 && a->file != b->file)
-		order = strcmp(strings[a->file], strings[b->file]);
-	if (order == 0 && a->line != b->line)
-		order = a->line < b->line ? -1 : 1;
-	if (order == 0 && a->module != b->module)
-		order = a->module < b->module ? -1 : 1;
-	if (order == 0 && a->function == 0 && a->address != b->address)
-		order = a->address < b->address ? -1 : 1;
-	return order;
-}
-
 struct context {
 	const struct hs_groups *groups;
 	const struct own_line *lines; /* by site */

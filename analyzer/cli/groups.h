@@ -6,8 +6,6 @@
 #include "profile/metrics.h"
 #include "profile/profile.h"
 
-#define HS_NO_FRAME UINT32_MAX
-
 struct hs_group {
 	uint32_t frame; /* one of those that are the group's own line; HS_NO_FRAME: sites without frames */
 	uint32_t first, count;   /* its sites: hs_groups.sites[first .. first + count) */
@@ -31,9 +29,5 @@ uint32_t hs_site_own_frame(const struct hs_site *site);
 /* The groups whose metric is not 0, largest first; equals by their own line. *order is malloc'ed; returns how
  * many. */
 uint32_t hs_groups_sort(const struct hs_groups *groups, enum hs_metric metric, uint32_t **order);
-
-/* Orders frames by what people see of them: function, file, line, module; the address if there is no name. 0:
- * they look the same. HS_NO_FRAME comes first. */
-int hs_frames_compare(const struct hs_profile *profile, uint32_t a, uint32_t b);
 
 #endif

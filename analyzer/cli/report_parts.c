@@ -15,13 +15,15 @@ enum { TOP_SITES = 3, LABEL = 23 };
 /* "16 to 31 B", "1.0 to 2.0 KiB"; lifetimes likewise. A bucket b holds [2^(b-1), 2^b). */
 static void bucket_words(struct hs_text *text, enum hs_parts_by by, uint32_t bucket)
 {
-	uint64_t least = bucket ? 1ULL << (bucket - 1) : 0;
-	uint64_t most = bucket ? least - 1 + least : 0; /* the last that is in it */
 	struct hs_number (*words)(uint64_t) = by == HS_PARTS_BY_SIZE ? hs_size : hs_time;
 	const char *unit = by == HS_PARTS_BY_SIZE ? "B" : "us";
-	if (bucket == HS_BUCKET_LIVE)
+	if (bucket >= HS_BUCKET_LIVE) {
 		hs_text_add(text, "never freed");
-	else if (bucket == 0 && by == HS_PARTS_BY_LIFETIME)
+		return;
+	}
+	uint64_t least = bucket ? 1ULL << (bucket - 1) : 0;
+	uint64_t most = bucket ? least - 1 + least : 0; /* the last that is in it */
+	if (bucket == 0 && by == HS_PARTS_BY_LIFETIME)
 		hs_text_add(text, "under 1 us");
 	else if (bucket < 2)
 		hs_text_addf(text, "%" PRIu64 " %s", least, unit);

@@ -302,6 +302,12 @@ struct hs_sites {
 	uint32_t *frame_pool; /* what the sites' frames point into; private */
 };
 
+#define HS_NO_FRAME UINT32_MAX
+
+/* Orders frames by what people see of them: function, file, line, module; the address if there is no name. 0:
+ * they look the same. HS_NO_FRAME comes first. */
+int hs_frames_compare(const struct hs_profile *profile, uint32_t left, uint32_t right);
+
 /* raw: keep internal frames. Runs the replay. */
 int hs_sites_make(struct hs_profile *profile, bool raw, struct hs_sites *sites, struct hs_error *error);
 void hs_sites_free(struct hs_sites *sites);

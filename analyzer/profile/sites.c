@@ -178,20 +178,22 @@ static uint32_t *write_frames(struct making *making, struct draft *drafts, uint3
 	return pool;
 }
 
-static int compare_frames(const struct hs_profile *profile, uint32_t left, uint32_t right)
+int hs_frames_compare(const struct hs_profile *profile, uint32_t left, uint32_t right)
 {
 	if (left == right)
 		return 0;
+	if (left == HS_NO_FRAME || right == HS_NO_FRAME)
+		return left == HS_NO_FRAME ? -1 : 1;
 	const struct hs_frame *a = &profile->frames[left], *b = &profile->frames[right];
 	char *const *text = profile->strings.items;
-	int order = strcmp(text[a->function], text[b->function]);
-	if (order == 0)
+	int order = a->function == b->function ? 0 : strcmp(text[a->function], text[b->function]);
+	if (order == 0 && a->file != b->file)
 		order = strcmp(text[a->file], text[b->file]);
 	if (order == 0 && a->line != b->line)
 		order = a->line < b->line ? -1 : 1;
 	if (order == 0 && a->module != b->module)
 		order = a->module < b->module ? -1 : 1;
-	if (order == 0 && a->address != b->address)
+	if (order == 0 && a->function == 0 && a->address != b->address)
 		order = a->address < b->address ? -1 : 1;
 	return order;
 }
@@ -205,7 +207,7 @@ static int larger_first(const void *left, const void *right, void *context)
 	if (a->counts.allocated_bytes != b->counts.allocated_bytes)
 		return a->counts.allocated_bytes > b->counts.allocated_bytes ? -1 : 1;
 	for (uint32_t i = 0; i < a->frame_count && i < b->frame_count; i++) {
-		int order = compare_frames(context, a->frames[i], b->frames[i]);
+		int order = hs_frames_compare(context, a->frames[i], b->frames[i]);
 		if (order)
 			return order;
 	}

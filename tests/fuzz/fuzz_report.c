@@ -33,6 +33,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 					   .rows = size % 5,
 					   .depth = size % 7,
 					   .columns = 70 + size % 50,
+					   .sort = (enum hs_metric)(size % HS_METRICS),
+					   .sorted = size % 2,
+					   .views = size % 4 ? 0 : size / 4 % (1 << HS_VIEWS),
 					   .utf8 = size % 3};
 		struct hs_text text = {0};
 		hs_report_text(&text, &report);

@@ -204,8 +204,63 @@ static void test_nonsense(void)
 		">>)",       "<a as ",    "<a as b", "thunk to ", "decltype", "decltype(", "decltype ",
 		"alloc[",    "<alloc[",   "std::",   "->",        "<->",
 	};
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		size_t bytes;
 		hs_fold_is_internal(names[i], HS_FOLD_ALL);
+		hs_fold_crate(names[i], &bytes);
+	}
+}
+
+/* Polls of executors and adaptors, and the user's own futures between them. */
+static void test_loops(void)
+{
+	static const char *const loops[] = {
+		"tokio::runtime::task::core::Core<T,S>::poll",
+		"<futures_util::future::future::map::Map<F> as core::future::future::Future>::poll",
+		"<tracing::instrument::Instrumented<T> as core::future::future::Future>::poll",
+		"boost::asio::io_context::run()",
+		"rayon_core::registry::WorkerThread::wait_until_cold",
+	};
+	static const char *const own[] = {
+		"<app::Connection as core::future::future::Future>::poll",
+		"<app::Codec as tokio::io::AsyncRead>::poll_read",
+		"app::serve::{{closure}}",
+		"tokio_postgres::connect::connect",
+		"uv_runner",
+		"app::asio::run()",
+	};
+	for (size_t i = 0; i < sizeof loops / sizeof *loops; i++)
+		CHECK(hs_fold_is_internal(loops[i], HS_FOLD_ALL));
+	for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+		CHECK(!hs_fold_is_internal(own[i], HS_FOLD_ALL));
+	CHECK(!hs_fold_is_internal("tokio::task::spawn::spawn", HS_FOLD_ALL & ~HS_FOLD_LOOPS));
+}
+
+static void test_crates(void)
+{
+	static const char *const names[][2] = {
+		{"logparse::parse_owned", "logparse"},
+		{"logparse[1a2b]::parse", "logparse"},
+		{"<app::Item as core::clone::Clone>::clone", "app"},
+		{"<alloc::vec::Vec<T> as app::Ext>::grow", "app"},
+		{"<alloc::vec::Vec<T,A> as core::ops::drop::Drop>::drop", "alloc"},
+		{"<&mut app::Reader as std::io::Read>::read", "app"},
+		{"<[u8]>::to_vec", "core"},
+		{"<hashbrown::raw::RawTable<T>>::reserve", "hashbrown"},
+		{"<u8 as app::Word>::make", "app"},
+		{"main", NULL},
+		{"malloc", NULL},
+		{"ns::Thing::make(int)", NULL},
+		{"", NULL},
+	};
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		size_t bytes = 0;
+		const char *crate = hs_fold_crate(names[i][0], &bytes);
+		char text[64] = "(none)";
+		if (crate)
+			snprintf(text, sizeof text, "%.*s", (int)bytes, crate);
+		CHECK_TEXT(text, names[i][1] ? names[i][1] : "(none)");
+	}
 }
 
 int main(void)
@@ -224,5 +279,7 @@ int main(void)
 	}
 	test_table();
 	test_nonsense();
+	test_loops();
+	test_crates();
 	return check_failures();
 }
