@@ -42,18 +42,40 @@ def record(program, folder):
 
 def test_what_is_installed(staged):
     files = sorted(os.fspath(path.relative_to(staged)) for path in staged.rglob("*") if path.is_file())
-    assert "bin/heapscope" in files
+    assert {"bin/heapscope", "share/heapscope/viewer.html"} <= set(files)
     assert [path for path in files if path.endswith("heapscope/libheapscope.so")]
     assert {"share/man/man1/heapscope.1", "share/man/man1/heapscope-run.1", "share/zsh/site-functions/_heapscope",
             "share/bash-completion/completions/heapscope", "share/fish/vendor_completions.d/heapscope.fish"} <= set(files)
     assert not [path for path in files if path.endswith(".a") or "server" in path]
 
 
+def view(program, folder):
+    done = subprocess.run([program, "view", "ls.hs.gz"], cwd=folder, env=clean_environment(), capture_output=True,
+                          text=True, timeout=120)
+    assert done.returncode == 0 and done.stdout == f"{folder}/ls.html\n", done.stderr
+    assert "<!--heapscope-data-->" not in (folder / "ls.html").read_text("utf-8")
+
+
 def test_installed_program_finds_its_library(staged, tmp_path):
     record(staged / "bin" / "heapscope", tmp_path)
+    view(staged / "bin" / "heapscope", tmp_path)
 
 
 def test_moved_tree_and_symbolic_link(staged, tmp_path):
     shutil.copytree(staged, tmp_path / "moved")
     (tmp_path / "link").symlink_to(tmp_path / "moved" / "bin" / "heapscope")
     record(tmp_path / "link", tmp_path)
+    view(tmp_path / "link", tmp_path)
+
+
+def test_without_the_page(staged, tmp_path):
+    """As built with -Dviewer=disabled: everything but the page works, and says what to do."""
+    shutil.copytree(staged, tmp_path / "moved")
+    (tmp_path / "moved" / "share" / "heapscope" / "viewer.html").unlink()
+    program = tmp_path / "moved" / "bin" / "heapscope"
+    record(program, tmp_path)
+    for command in ["view", "ls.hs.gz"], ["export", "--format", "html", "ls.hs.gz"]:
+        done = subprocess.run([program, *command], cwd=tmp_path, env=clean_environment(), capture_output=True, text=True,
+                              timeout=120)
+        assert done.returncode == 1 and "viewer.html is missing" in done.stderr
+        assert "set HEAPSCOPE_VIEWER to its path" in done.stderr and not (tmp_path / "ls.html").exists()
