@@ -25,66 +25,40 @@ struct hs_check_options {
 };
 
 /* The options that `check` and `run` share, for a command's table. */
-#define HS_CHECK_OPTIONS(check)                                                                              \
-	HS_CHECK_LIMIT(check, HS_QUANTITY_PEAK, "max-peak", "SIZE",                                          \
-		       "most bytes live at the peak, like 10MiB"),                                           \
-		HS_CHECK_LIMIT(check, HS_QUANTITY_OWN_PEAK, "max-own-peak", "SIZE",                          \
-			       "most bytes that the sites of --site ever held together"),                    \
-		HS_CHECK_LIMIT(check, HS_QUANTITY_BLOCKS, "max-blocks", "N",                                 \
-			       "most blocks live at the peak"),                                              \
-		HS_CHECK_LIMIT(check, HS_QUANTITY_LEAKED, "max-leaked", "SIZE",                              \
-			       "most bytes never freed, or a percentage of those allocated"),                \
-		HS_CHECK_LIMIT(check, HS_QUANTITY_LEAKED_BLOCKS, "max-leaked-blocks", "N",                   \
-			       "most blocks never freed, or a percentage of the calls"),                     \
-		HS_CHECK_LIMIT(check, HS_QUANTITY_ALLOCATED, "max-allocated", "SIZE",                        \
-			       "most bytes allocated in all"),                                               \
-		HS_CHECK_LIMIT(check, HS_QUANTITY_CALLS, "max-calls", "N", "most allocations"),              \
-		HS_CHECK_LIMIT(check, HS_QUANTITY_TEMPORARY, "max-temporary", "N",                           \
-			       "most temporary allocations, or a percentage of the calls, like 5%"),         \
-		HS_CHECK_LIMIT(check, HS_QUANTITY_MOVED, "max-moved", "SIZE",                                \
-			       "most bytes copied by realloc, or a percentage of those allocated"),          \
-		HS_CHECK_LIMIT(check, HS_QUANTITY_PEAK_RSS, "max-peak-rss", "SIZE",                          \
-			       "largest resident size of the process"),                                      \
-		{0,                                                                                          \
-		 "site",                                                                                     \
-		 HS_OPTION_TEXT,                                                                             \
-		 &(check).site,                                                                              \
-		 0,                                                                                          \
-		 "RE",                                                                                       \
-		 NULL,                                                                                       \
-		 "these budgets are for stacks with a frame whose function, file or module matches"},        \
-		{0,                                                                                          \
-		 "against",                                                                                  \
-		 HS_OPTION_TEXT,                                                                             \
-		 &(check).against,                                                                           \
-		 0,                                                                                          \
-		 "FILE",                                                                                     \
-		 NULL,                                                                                       \
-		 "compare with the recording FILE: peak, leaked, allocated, calls and temporary may not "    \
-		 "have grown"},                                                                              \
-		{0,                                                                                          \
-		 "tolerance",                                                                                \
-		 HS_OPTION_TEXT,                                                                             \
-		 &(check).tolerance,                                                                         \
-		 0,                                                                                          \
-		 "AMOUNT",                                                                                   \
-		 NULL,                                                                                       \
-		 "by how much they may have: 2%, or 2%,leaked=0,moved=1MiB,calls=off"},                      \
-		{0, "junit", HS_OPTION_TEXT, &(check).junit,                                                 \
-		 0, "FILE",  NULL,           "write the verdicts to FILE as JUnit XML"},                     \
-		{0,                                                                                          \
-		 "allow-incomplete",                                                                         \
-		 HS_OPTION_SET,                                                                              \
-		 &(check).allow_incomplete,                                                                  \
-		 1,                                                                                          \
-		 NULL,                                                                                       \
-		 NULL,                                                                                       \
-		 "a recording that is cut off, damaged or has lost events may pass"},                        \
-		HS_SUPPRESS_OPTIONS((check).suppress)
-#define HS_CHECK_LIMIT(check, quantity, name, argument, help)                                                \
-	{                                                                                                    \
-		0, name, HS_OPTION_TEXT, &(check).limits[quantity], 0, argument, NULL, help                  \
-	}
+/* clang-format off */
+#define HS_CHECK_OPTIONS(check) \
+	{0, "max-peak", HS_OPTION_TEXT, &(check).limits[HS_QUANTITY_PEAK], 0, "SIZE", NULL, \
+	 "most bytes live at the peak, like 10MiB"}, \
+	{0, "max-own-peak", HS_OPTION_TEXT, &(check).limits[HS_QUANTITY_OWN_PEAK], 0, "SIZE", NULL, \
+	 "most bytes that the sites of --site ever held together"}, \
+	{0, "max-blocks", HS_OPTION_TEXT, &(check).limits[HS_QUANTITY_BLOCKS], 0, "N", NULL, \
+	 "most blocks live at the peak"}, \
+	{0, "max-leaked", HS_OPTION_TEXT, &(check).limits[HS_QUANTITY_LEAKED], 0, "SIZE", NULL, \
+	 "most bytes never freed, or a percentage of those allocated"}, \
+	{0, "max-leaked-blocks", HS_OPTION_TEXT, &(check).limits[HS_QUANTITY_LEAKED_BLOCKS], 0, "N", NULL, \
+	 "most blocks never freed, or a percentage of the calls"}, \
+	{0, "max-allocated", HS_OPTION_TEXT, &(check).limits[HS_QUANTITY_ALLOCATED], 0, "SIZE", NULL, \
+	 "most bytes allocated in all"}, \
+	{0, "max-calls", HS_OPTION_TEXT, &(check).limits[HS_QUANTITY_CALLS], 0, "N", NULL, \
+	 "most allocations"}, \
+	{0, "max-temporary", HS_OPTION_TEXT, &(check).limits[HS_QUANTITY_TEMPORARY], 0, "N", NULL, \
+	 "most temporary allocations, or a percentage of the calls, like 5%"}, \
+	{0, "max-moved", HS_OPTION_TEXT, &(check).limits[HS_QUANTITY_MOVED], 0, "SIZE", NULL, \
+	 "most bytes copied by realloc, or a percentage of those allocated"}, \
+	{0, "max-peak-rss", HS_OPTION_TEXT, &(check).limits[HS_QUANTITY_PEAK_RSS], 0, "SIZE", NULL, \
+	 "largest resident size of the process"}, \
+	{0, "site", HS_OPTION_TEXT, &(check).site, 0, "RE", NULL, \
+	 "these budgets are for stacks with a frame whose function, file or module matches"}, \
+	{0, "against", HS_OPTION_TEXT, &(check).against, 0, "FILE", NULL, \
+	 "compare with the recording FILE: peak, leaked, allocated, calls and temporary may not have grown"}, \
+	{0, "tolerance", HS_OPTION_TEXT, &(check).tolerance, 0, "AMOUNT", NULL, \
+	 "by how much they may have: 2%, or 2%,leaked=0,moved=1MiB,calls=off"}, \
+	{0, "junit", HS_OPTION_TEXT, &(check).junit, 0, "FILE", NULL, \
+	 "write the verdicts to FILE as JUnit XML"}, \
+	{0, "allow-incomplete", HS_OPTION_SET, &(check).allow_incomplete, 1, NULL, NULL, \
+	 "a recording that is cut off, damaged or has lost events may pass"}, \
+	HS_SUPPRESS_OPTIONS((check).suppress)
+/* clang-format on */
 
 /* Whether any budget or baseline was given. */
 bool hs_check_asked(const struct hs_check_options *options);
