@@ -69,8 +69,8 @@ class Pages:
         assert done.returncode == 0, done.stderr
         return path
 
-    def print(self, name, recording):
-        done = self.run_heapscope("print", "--json", recording, timeout=300)
+    def print(self, name, recording, *options):
+        done = self.run_heapscope("print", "--json", *options, recording, timeout=300)
         assert done.returncode == 0, done.stderr
         self.facts[name] = self.folder / f"{name}.json"
         self.facts[name].write_text(done.stdout)
@@ -108,6 +108,13 @@ def results(run_heapscope, build, viewer, page, tool, tmp_path_factory):
     cut.write_bytes(server.read_bytes()[:-400])
     pages.print("cut", cut)
     pages.view("cut", cut)
+
+    containers = folder / "containers"
+    subprocess.run([tool("g++"), "-g", "-O1", "-o", containers, ROOT / "tests" / "targets" / "containers.cc"], check=True)
+    recording = pages.record("containers", [containers])
+    pages.print("folded", recording)
+    pages.print("raw", recording, "--raw")
+    pages.view("containers", recording)
 
     source = folder / "large.cc"
     source.write_text("#include <iostream>\n#include <map>\n#include <regex>\nstd::map<std::string, std::regex> all;\n"

@@ -564,6 +564,27 @@ export const checks = {
 			}
 	},
 
+	async "frames of containers are folded, or shown"(session, { folded, raw }) {
+		assert.ok(raw.site_count > folded.site_count);
+		const page = await session.open("containers", "view=sites&by=stack&metric=allocated");
+		const count = async () => Number(await page.locator("[role=grid]").getAttribute("aria-rowcount")) - 1;
+		const total = async () => (await press(page, "2"), (await status(page)).value);
+		assert.equal(await count(), folded.site_count);
+		const names = async () => page.locator("[role=treeitem] .name").allInnerTexts();
+		assert.equal(await total(), folded.totals.allocated_bytes);
+		await press(page, "r", "4");
+		assert.equal((await hashOf(page)).internals, "shown");
+		assert.equal(await count(), raw.site_count);
+		assert.equal(await total(), folded.totals.allocated_bytes);
+		// bottom-up the first thing is now operator new
+		await press(page, "b", "t");
+		await page.locator("[role=tree]").focus();
+		await press(page, "Home", "*");
+		assert.ok((await names()).some((name) => name.startsWith("operator new")));
+		await press(page, "r");
+		assert.ok(!(await names()).some((name) => name.startsWith("operator new")));
+	},
+
 	async "a real program with a hundred thousand stacks"(session, { compiler }) {
 		const page = await session.open("compiler", "view=flame&metric=calls");
 		assert.equal((await status(page)).value, compiler.totals.allocations);

@@ -216,7 +216,7 @@ function Stack({ stack, open }: { stack: number; open: boolean }) {
 			</div>
 			{isOpen.value && (
 				<ol class="frames">
-					{folded > 0 && <li class="quiet small">{counted(folded, "frame")} of allocator or containers left out</li>}
+					{folded > 0 && <li class="quiet small">{counted(folded, "frame")} of allocators or containers left out (r shows them)</li>}
 					{frames.map((frame, i) => (
 						<li key={i} class={i === own ? "own" : all.isOwn(frame) ? "" : "library"}>
 							<button type="button" class="plain code" title={all.name(frame)}

@@ -8,7 +8,7 @@ import { boxColor, diffColor, palette } from "./colors";
 import { Details } from "./details";
 import { amount, change, exact, share, type Unit } from "./format";
 import { boxAt, layOut, type Box, type Layout, type Span } from "./layout";
-import { flame, type Forest, matched, matchedTotal, measure, pivotFunction, profile } from "./model";
+import { flame, type Forest, internals, matched, matchedTotal, measure, pivotFunction, profile } from "./model";
 import * as state from "./state";
 import { Owners } from "./summary";
 import { pathOf, type TreeNode } from "./tree";
@@ -375,6 +375,17 @@ function Toggle({ on, label, title, set }: { on: boolean; label: string; title: 
 	return <button type="button" class="toggle" aria-pressed={on} title={title} onClick={() => set(!on)}>{label}</button>;
 }
 
+/** All views show them, or none does. */
+export function toggleInternals() {
+	if (state.selection.value?.kind === "stack")
+		state.selection.value = null; // stacks are numbered anew
+	state.internals.value = internals.value ? "hidden" : "shown";
+}
+
+export function Internals() {
+	return <Toggle on={internals.value} label="Internals" title="Show the innermost frames of allocators and containers (r)" set={toggleInternals} />;
+}
+
 export function FlameTools({ owners = false }: { owners?: boolean }) {
 	const pivot = pivotFunction.value;
 	return (
@@ -390,6 +401,7 @@ export function FlameTools({ owners = false }: { owners?: boolean }) {
 					<button type="button" aria-label="Back to all stacks" onClick={() => { state.pivot.value = null; state.path.value = state.zoom.value = []; }}>×</button>
 				</span>
 			)}
+			<Internals />
 			<Toggle on={state.asTree.value} label="As tree" title="The same as rows with numbers (t)" set={(on) => { state.asTree.value = on; }} />
 			{state.zoom.value.length > 0 && !state.asTree.value && <button type="button" onClick={() => { state.zoom.value = []; }}>Zoom out (Esc)</button>}
 			{owners && <span class="push quiet small"><Owners /></span>}

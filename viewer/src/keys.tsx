@@ -3,6 +3,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import { signal } from "@preact/signals";
 import { actions } from "./details";
+import { toggleInternals } from "./flame";
 import { frameOfSelection, profile } from "./model";
 import { METRICS } from "./profile";
 import * as state from "./state";
@@ -23,6 +24,7 @@ const LIST: [string, [string, string][]][] = [
 		["/", "search; Esc leaves it"],
 		["f  i  m", "focus on, ignore, merge the selected function"],
 		["c", "callers and callees of the selected function"],
+		["r", "show the frames of allocators and containers"],
 		["x", "clear the filter"],
 		["y", "copy the link of this view"],
 		["d", "dark, light, as the system has it"],
@@ -82,6 +84,7 @@ export function onKey(event: KeyboardEvent) {
 		"/": () => document.getElementById("search")?.focus(),
 		"?": () => { helpOpen.value = !helpOpen.value; },
 		Escape: back,
+		r: toggleInternals,
 		x: state.clearFilter,
 		d: () => { state.theme.value = ({ system: "dark", dark: "light", light: "system" } as const)[state.theme.value]; },
 		y: () => { navigator.clipboard?.writeText(location.href).catch(() => {}); },

@@ -4,8 +4,7 @@ import { render } from "preact";
 import { App } from "./app";
 import { Data, DataError, decodeBase64, inflate } from "./data";
 import { lastComponent } from "./format";
-import { profile } from "./model";
-import { Profile } from "./profile";
+import { opened } from "./model";
 import { followTheme, followUrl } from "./state";
 import "./style.css";
 
@@ -16,8 +15,8 @@ function Message({ title, text }: { title: string; text: string }) {
 }
 
 function show(bytes: Uint8Array) {
-	profile.value = new Profile(new Data(bytes));
-	const { facts, path } = profile.value.data.document;
+	opened.value = new Data(bytes);
+	const { facts, path } = opened.value.document;
 	document.title = `${lastComponent(facts.program)} · ${path} · heapscope`;
 	followUrl();
 	render(<App />, root);

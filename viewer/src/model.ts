@@ -1,14 +1,20 @@
 // What the views show, computed from the profile and the shared state, once for all of them.
 
 import { computed, signal } from "@preact/signals";
-import type { CountName } from "./data";
+import type { CountName, Data } from "./data";
 import { counted, time, type Unit } from "./format";
-import { metricOf, sum, type Profile, type Side } from "./profile";
+import { metricOf, Profile, sum, type Side } from "./profile";
 import * as state from "./state";
 import type { GroupBy, Selection } from "./state";
 import { BottomUp, type Grouping, TopDown, type Tree } from "./tree";
 
-export const profile = signal<Profile>(undefined as unknown as Profile);
+/** What the page was opened with. */
+export const opened = signal<Data>(undefined as unknown as Data);
+
+/** Whether the innermost frames of allocators and containers are shown. */
+export const internals = computed(() => (state.internals.value ? state.internals.value === "shown" : opened.value.document.raw));
+
+export const profile = computed(() => new Profile(opened.value, internals.value));
 
 /** What everything is weighed by at the moment: a metric of the whole run, or of a range of time. */
 export interface Measure {

@@ -59,10 +59,15 @@ export class Profile {
 	/** one past the last node of each node's subtree */
 	readonly end: Uint32Array;
 	readonly frameOf: Column;
+	/** sites, or whole stacks if the frames of allocators and containers are shown */
 	readonly stacks: number;
 	readonly stackNode: Column;
 	readonly stackOwn: Column;
+	/** frames left out at the inner end, of the deepest */
 	readonly stackFolded: Column;
+	/** which of the stacks each one in the data is part of; null: itself */
+	private readonly siteOf: Uint32Array | null = null;
+	private readonly sums = new Map<string, Column>();
 	readonly frames: number;
 	readonly frameFunction: Column;
 	readonly frameFile: Column;
@@ -79,7 +84,8 @@ export class Profile {
 	private readonly matches = new Map<string, Uint8Array>();
 	private readonly shortNames: string[] = [];
 
-	constructor(readonly data: Data) {
+	/** internals: whether the innermost frames of allocators and containers are shown. */
+	constructor(readonly data: Data, readonly internals = false) {
 		this.depth = data.column("node.depth");
 		this.nodes = this.depth.length;
 		this.frameFunction = data.indices("frame.function", data.stringCount);
@@ -89,14 +95,22 @@ export class Profile {
 		this.frameModule = data.indices("frame.module", data.document.modules.length + 1, this.frames);
 		this.frameFlags = data.column("frame.flags", this.frames);
 		this.frameOf = data.indices("node.frame", Math.max(this.frames, 1), this.nodes);
-		this.stackNode = data.indices("stack.node", this.nodes);
-		this.stacks = this.stackNode.length;
-		this.stackOwn = data.has("stack.own") ? data.indices("stack.own", this.nodes) : this.stackNode;
-		this.stackFolded = data.column("stack.folded", this.stacks);
 		this.bins = data.document.bin_us ? data.column("bin.end").length : 0;
 		this.parent = new Uint32Array(this.nodes);
 		this.end = new Uint32Array(this.nodes).fill(this.nodes);
 		this.linkNodes();
+		const whole = data.indices("stack.node", this.nodes), folded = data.column("stack.folded", whole.length);
+		this.stackNode = whole;
+		this.stackOwn = data.has("stack.own") ? data.indices("stack.own", this.nodes) : whole;
+		this.stackFolded = new Uint8Array(whole.length);
+		if (!internals && folded.some((count) => count > 0)) {
+			const sites = this.foldStacks(whole, folded);
+			this.siteOf = sites.of;
+			this.stackNode = sites.node;
+			this.stackOwn = sites.first.map((stack) => this.stackOwn[stack]);
+			this.stackFolded = sites.folded;
+		}
+		this.stacks = this.stackNode.length;
 		this.functionOf = new Uint32Array(this.frames);
 		this.lineOf = new Uint32Array(this.frames);
 		this.nameFrames();
@@ -111,6 +125,27 @@ export class Profile {
 			parent[node] = path.length ? path[path.length - 1] : 0;
 			path.push(node);
 		}
+	}
+
+	/** Stacks that are the same without their innermost internal frames are one. */
+	private foldStacks(whole: Column, folded: Column) {
+		const place = new Int32Array(this.nodes).fill(-1), of = new Uint32Array(whole.length);
+		const nodes: number[] = [], first: number[] = [], deepest: number[] = [];
+		for (let stack = 0; stack < whole.length; stack++) {
+			let node = whole[stack];
+			for (let i = folded[stack]; i > 0 && this.parent[node]; i--)
+				node = this.parent[node];
+			let site = place[node];
+			if (site < 0) {
+				place[node] = site = nodes.length;
+				nodes.push(node);
+				first.push(stack);
+				deepest.push(0);
+			}
+			of[stack] = site;
+			deepest[site] = Math.max(deepest[site], folded[stack]);
+		}
+		return { of, node: Uint32Array.from(nodes), first: Uint32Array.from(first), folded: Uint32Array.from(deepest) };
 	}
 
 	private nameFrames() {
@@ -271,7 +306,30 @@ export class Profile {
 	// ---- what stacks weigh -------------------------------------------------------------------------------------
 
 	counts(name: CountName, side: Side = "new"): Column {
-		return this.data.column(`${side === "new" ? "stack" : "old"}.${name}`, this.stacks);
+		const column = `${side === "new" ? "stack" : "old"}.${name}`, { siteOf } = this;
+		if (!siteOf)
+			return this.data.column(column, this.stacks);
+		let sums = this.sums.get(column);
+		if (!sums) {
+			const values = this.data.column(column, siteOf.length);
+			this.sums.set(column, (sums = new Float64Array(this.stacks)));
+			for (let stack = 0; stack < siteOf.length; stack++)
+				sums[siteOf[stack]] += values[stack];
+		}
+		return sums;
+	}
+
+	/** A column of stacks, as the stacks that are shown; one past the last stays that. */
+	stackColumn(name: string): Column {
+		const { siteOf } = this, count = siteOf ? siteOf.length : this.stacks;
+		let column = this.sums.get(name);
+		if (!column) {
+			column = this.data.indices(name, count + 1);
+			if (siteOf)
+				column = Uint32Array.from(column, (stack) => (stack < count ? siteOf[stack] : this.stacks));
+			this.sums.set(name, column);
+		}
+		return column;
 	}
 
 	get hasThreads(): boolean {
@@ -284,7 +342,7 @@ export class Profile {
 		if (thread === null || !this.hasThreads || side === "old") {
 			weights.set(this.counts(name, side));
 		} else {
-			const threads = this.data.column("part.thread"), stack = this.data.indices("part.stack", this.stacks);
+			const threads = this.data.column("part.thread"), stack = this.stackColumn("part.stack");
 			const values = this.data.column(`part.${name}`, threads.length);
 			for (let i = 0; i < threads.length; i++)
 				if (threads[i] === thread)
@@ -310,7 +368,7 @@ export class Profile {
 	 */
 	rangeWeights(range: Range, mode: RangeMode, kept: Uint8Array | null): { weights: Float64Array; rest: number } {
 		const data = this.data, weights = new Float64Array(this.stacks + 1);
-		const ends = data.column("bin.end"), stack = data.indices("change.stack", this.stacks + 1);
+		const ends = data.column("bin.end"), stack = this.stackColumn("change.stack");
 		const [first, last] = this.binsOf(range);
 		const begin = first ? ends[first - 1] : 0, end = last ? ends[last - 1] : 0;
 		if (mode === "here" || mode === "calls") {

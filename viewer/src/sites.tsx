@@ -5,6 +5,7 @@ import type { ComponentChildren } from "preact";
 import { copyText } from "./clipboard";
 import type { CountName } from "./data";
 import { Details } from "./details";
+import { Internals } from "./flame";
 import { amount, bytes, count, counted, exact, share, time } from "./format";
 import { GROUP_NAMES, groupFrame, groupLabel, groupPlace, makeGroups, order, parseSort, searched, sumGroups, toggleSort } from "./groups";
 import { measure, profile, weightsOf } from "./model";
@@ -116,6 +117,7 @@ export function SitesView() {
 			<section class="pane" aria-label="Sites">
 				<div class="tools">
 					<GroupChooser />
+					<Internals />
 					<span class="quiet">{amount(current.total, current.unit)}{current.total < current.whole ? `, ${share(current.total, current.whole)}` : ""} of {current.wholeName}, in {counted(profile.value.stacks, "stack")}</span>
 					<button type="button" class="push" onClick={() => copyText(tableText())} title="Copy all rows as text, separated by tabs">Copy</button>
 				</div>

@@ -34,10 +34,10 @@ const HISTOGRAMS: Histogram[] = [
 
 /** Only the stacks that the filter keeps, if the page has histograms of single stacks. */
 function values(histogram: Histogram): { values: number[]; filtered: boolean } {
-	const { data, stacks } = profile.value, mask = kept.value;
+	const { data } = profile.value, mask = kept.value;
 	if (!mask || !histogram.parts || !data.has(`${histogram.parts}.stack`))
 		return { values: [...data.column(histogram.column, 65)], filtered: false };
-	const out = new Array<number>(65).fill(0), stack = data.indices(`${histogram.parts}.stack`, stacks);
+	const out = new Array<number>(65).fill(0), stack = profile.value.stackColumn(`${histogram.parts}.stack`);
 	const bucket = data.indices(`${histogram.parts}.bucket`, 65, stack.length), value = data.column(`${histogram.parts}.${histogram.value}`, stack.length);
 	for (let i = 0; i < stack.length; i++)
 		if (mask[stack[i]])
@@ -86,7 +86,7 @@ function BucketLines() {
 	const histogram = HISTOGRAMS.find((one) => one.key === key), all = profile.value;
 	if (!histogram?.parts || !all.data.has(`${histogram.parts}.stack`) || !(bucket >= 0 && bucket < 65))
 		return <p class="hint">Choose a bar to see which lines its blocks come from.</p>;
-	const stack = all.data.indices(`${histogram.parts}.stack`, all.stacks), buckets = all.data.column(`${histogram.parts}.bucket`, stack.length);
+	const stack = all.stackColumn(`${histogram.parts}.stack`), buckets = all.data.column(`${histogram.parts}.bucket`, stack.length);
 	const value = all.data.column(`${histogram.parts}.${histogram.value}`, stack.length), sums = new Map<number, number>();
 	let total = 0;
 	for (let i = 0; i < stack.length; i++)

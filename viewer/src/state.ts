@@ -36,6 +36,8 @@ export const bottomUp = signal(false);
 export const rootBelow = signal(false);
 export const byLine = signal(false);
 export const asTree = signal(false);
+/** the frames of allocators and containers; empty: as the page was made */
+export const internals = signal<"" | "shown" | "hidden">("");
 export const groupBy = signal<GroupBy>("line");
 export const sort = signal("");
 export const bucket = signal("");
@@ -146,6 +148,7 @@ const FIELDS: Field[] = [
 	flag("below", rootBelow),
 	flag("lines", byLine),
 	flag("tree", asTree),
+	oneOf("internals", internals, ["shown", "hidden"]),
 	oneOf("by", groupBy, GROUPINGS),
 	text("sort", sort),
 	text("bucket", bucket),

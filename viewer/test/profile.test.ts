@@ -88,6 +88,23 @@ describe("the tree of a recording", () => {
 	});
 });
 
+describe("stacks without their innermost internal frames", () => {
+	// stack 1 ends where stack 0 does, stack 3 in main
+	const data = new Data(encode(document, { ...columns, "stack.folded": [0, 2, 0, 1] })), sites = new Profile(data), whole = new Profile(data, true);
+	it("are one if they are the same", () => {
+		expect([sites.stacks, whole.stacks]).toEqual([3, 4]);
+		expect([...sites.stackNode]).toEqual([2, 6, 1]);
+		expect([...sites.counts("peak_bytes")]).toEqual([130, 50, 20]);
+		expect([...whole.counts("peak_bytes")]).toEqual([100, 30, 50, 20]);
+		expect([...sites.stackFolded]).toEqual([2, 0, 1]);
+	});
+	it("have their threads and times together", () => {
+		expect([...sites.weights("peak_bytes", null, 0)]).toEqual([110, 0, 0]);
+		const { weights: live, rest } = sites.rangeWeights({ from: 0, to: 30 }, "live", null);
+		expect([...live, rest]).toEqual([70, 50, 0, 5]);
+	});
+});
+
 describe("filters", () => {
 	const kept = (filter: object) => [...profile.kept({ ...everything, ...filter }) ?? [1, 1, 1, 1]];
 	it("keeps stacks through a function, without one, and of a module", () => {

@@ -6,7 +6,7 @@ describe("the hash", () => {
 	it("is empty at first", () => expect(state.toHash()).toBe(""));
 	it("holds what differs, and gives it back", () => {
 		const hash = "view=flame&metric=leaked&focus=%3Da+b&focus=%2Fx%26y%2F&ignore=z&merge=m&module=2&thread=1&time=5-9&show=live&search=%23&select=line.4&path=1.2&zoom=1"
-			+ "&of=3&bottomup=1&below=1&lines=1&tree=1&by=file&sort=-calls&bucket=size.3";
+			+ "&of=3&bottomup=1&below=1&lines=1&tree=1&internals=shown&by=file&sort=-calls&bucket=size.3";
 		state.fromHash("#" + hash);
 		expect(state.focus.value).toEqual(["=a b", "/x&y/"]);
 		expect(state.range.value).toEqual({ from: 5, to: 9 });
