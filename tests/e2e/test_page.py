@@ -89,7 +89,7 @@ class Pages:
 
 
 @pytest.fixture(scope="module")
-def results(run_heapscope, build, viewer, page, tool, tmp_path_factory):
+def results(request, run_heapscope, build, viewer, page, tool, tmp_path_factory):
     """What each check found, by name. The browser runs once for all of them."""
     folder = tmp_path_factory.mktemp("pages")
     pages = Pages(run_heapscope, folder, viewer, page)
@@ -143,7 +143,8 @@ def results(run_heapscope, build, viewer, page, tool, tmp_path_factory):
     plan = folder / "plan.json"
     plan.write_text(json.dumps({"modules": str(viewer), "browser": tool("chromium"), "pages": {name: str(path) for name, path in pages.pages.items()},
                                 "facts": {name: str(path) for name, path in pages.facts.items()}}))
-    done = subprocess.run(["node", RUNNER, plan], capture_output=True, text=True, timeout=1200)
+    names = [item.callspec.params["name"] for item in request.session.items if getattr(item, "originalname", "") == "test_page"]
+    done = subprocess.run(["node", RUNNER, plan, *names], capture_output=True, text=True, timeout=1800)
     found = {one["name"]: one for one in map(json.loads, done.stdout.splitlines())}
     assert done.returncode == 0, done.stderr
     return found

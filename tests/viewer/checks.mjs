@@ -390,7 +390,7 @@ export const checks = {
 		// Tab reaches every control, and each shows where the focus is
 		await press(page, "2");
 		const reached = new Set();
-		for (let i = 0; i < 40; i++) {
+		for (let i = 0; i < 80; i++) { // all the way round
 			await page.keyboard.press("Tab");
 			const [name, outline] = await page.evaluate(() => [document.activeElement.getAttribute("aria-label") ?? document.activeElement.innerText ?? document.activeElement.id,
 				getComputedStyle(document.activeElement).outlineStyle]);
