@@ -219,6 +219,7 @@ struct hs_part {
 	union {
 		uint32_t thread; /* by_thread: index in hs_replay.threads */
 		uint32_t bucket; /* by_size, by_lifetime: as in the histograms; or HS_BUCKET_LIVE */
+		uint32_t slice;  /* slices: of the run, from 0 */
 	};
 };
 enum { HS_BUCKETS = 65, HS_BUCKET_LIVE = HS_BUCKETS /* never freed */ };
@@ -237,9 +238,11 @@ struct hs_replay {
 	 * likewise.
 	 */
 	uint64_t size_blocks[65], size_bytes[65], lifetime_blocks[65], lifetime_bytes_blocks[65];
-	struct hs_part *parts; /* by thread, size, lifetime: whose part each group is; else NULL */
-	uint32_t *threads;     /* by thread: ids (indices in profile.threads, if there) in the order of their
-				* first event */
+	struct hs_part *parts; /* by thread, size, lifetime, slice: whose part each group is; else NULL */
+	uint64_t *slice_us;    /* slices: when each began */
+	uint32_t slice_count;
+	uint32_t *threads; /* by thread: ids (indices in profile.threads, if there) in the order of their
+			    * first event */
 	uint32_t thread_count;
 	bool *node_used; /* of each node: has allocations of its own (is the innermost of a stack with events)
 			  */
@@ -268,8 +271,12 @@ struct hs_replay_how {
 	/* Likewise for each bucket of sizes; the caller's groups are those of size 0. */
 	bool by_size;
 	/* Parts for each bucket of lifetimes follow the caller's groups, which have all counts as usual;
-	 * parts have allocations, allocated_bytes and lifetime_us only. At most one of by_... */
+	 * parts have allocations, allocated_bytes and lifetime_us only. */
 	bool by_lifetime;
+	/* Likewise (as by_thread) for each slice of the run: all allocations in the order of time, cut into
+	 * at most so many slices of equal numbers. The caller's groups are those of slice 0. At most one of
+	 * by_... and slices. */
+	uint32_t slices;
 	const struct hs_watch *watch; /* or NULL; sees what the filter selects */
 };
 

@@ -128,6 +128,20 @@ static inline bool is_selected(struct hs_replay_state *state, uint32_t thread, u
 	       (survives || filter->at_us == HS_TIME_NONE || selection->stop);
 }
 
+/* The slice of the run that the block that is about to begin is in. */
+static uint32_t choose_slice(struct hs_replay_state *state)
+{
+	struct hs_replay *out = state->out;
+	/* the file may have more allocations than it says: they are all in the last slice */
+	while (state->blocks.count >= state->slice_end && out->slice_count < state->how.slices) {
+		out->slice_us = hs_grow(out->slice_us, out->slice_count, &state->slice_capacity,
+					sizeof *out->slice_us);
+		out->slice_us[out->slice_count++] = state->now_us;
+		state->slice_end += state->slice_blocks;
+	}
+	return out->slice_count - 1;
+}
+
 /* The group of a block that is about to begin. The caller's groups stand for the key 0. */
 IN_PASS uint32_t choose_group(struct hs_replay_state *state, uint32_t thread, uint32_t node, uint64_t size,
 			      enum pass pass)
@@ -137,7 +151,10 @@ IN_PASS uint32_t choose_group(struct hs_replay_state *state, uint32_t thread, ui
 		return group;
 	if (!is_selected(state, thread, node, size))
 		return HS_LEFT_OUT;
-	uint32_t key = state->how.by_thread ? thread : state->how.by_size ? bucket(size) : 0;
+	uint32_t key = state->how.by_thread ? thread
+		       : state->how.by_size ? bucket(size)
+		       : state->how.slices  ? choose_slice(state)
+					    : 0;
 	return key ? find_part(state, group, key) : group;
 }
 
@@ -382,8 +399,8 @@ static bool replay_events(struct hs_profile *profile, struct hs_replay_state *st
 	struct hs_error error = {""};
 	const char *wrong = NULL;
 	const struct hs_replay_how *how = &state->how;
-	bool full =
-		state->selection.filter || how->watch || how->by_thread || how->by_size || how->by_lifetime;
+	bool full = state->selection.filter || how->watch || how->by_thread || how->by_size ||
+		    how->by_lifetime || how->slices;
 	while (!wrong && (events = hs_ahead_next(ahead, &error))) {
 		wrong = full ? replay_full(state, events) : replay_plain(state, events);
 		if (profile->progress)
@@ -489,6 +506,14 @@ int hs_replay_run_as(struct hs_profile *profile, const uint32_t *group_of_node, 
 	state->out = replay;
 	state->how = *how;
 	start_state(state, profile, group_of_node, group_count);
+	if (how->slices) {
+		const struct hs_recording *recording = profile->recording;
+		uint64_t most =
+			recording->expected.known ? recording->expected.allocations : recording->events;
+		state->slice_blocks = most / how->slices + (most % how->slices != 0);
+		if (state->slice_blocks == 0)
+			state->slice_blocks = 1;
+	}
 	if (filter) {
 		state->selection.filter = filter;
 		state->selection.nodes = hs_filter_nodes(filter, profile);
@@ -511,6 +536,7 @@ void hs_replay_free(struct hs_replay *replay)
 	free(replay->timeline);
 	free(replay->node_used);
 	free(replay->parts);
+	free(replay->slice_us);
 	free(replay->threads);
 	*replay = (struct hs_replay){0};
 }

@@ -96,7 +96,7 @@ void hs_replay_finish(struct hs_replay_state *state)
 	out->group_count = state->node_groups + state->parts.count;
 	sum_up(state, &out->totals);
 	divide_totals(state);
-	if (state->how.by_thread || state->how.by_size || state->how.by_lifetime)
+	if (state->how.by_thread || state->how.by_size || state->how.by_lifetime || state->how.slices)
 		write_parts(state);
 	out->timeline = hs_timeline_points(&state->timeline);
 	out->point_count = state->timeline.count;

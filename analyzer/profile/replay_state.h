@@ -58,6 +58,8 @@ struct hs_replay_state {
 	uint64_t frees, events;
 	struct hs_selection selection;
 	struct hs_replay_how how;
+	uint64_t slice_blocks, slice_end; /* allocations of a slice; the number that begins the next */
+	size_t slice_capacity;
 	struct hs_timeline timeline;
 };
 

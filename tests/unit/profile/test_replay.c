@@ -376,6 +376,43 @@ static void test_by_thread(void)
 	end(&o);
 }
 
+static void check_part(const struct outcome *o, uint32_t index, uint32_t group, uint32_t slice,
+		       uint64_t peak_bytes, uint64_t live_bytes)
+{
+	CHECK_NUMBER(o->replay.parts[index].group, group);
+	CHECK_NUMBER(o->replay.parts[index].slice, slice);
+	CHECK_NUMBER(o->replay.groups[index].allocations, 1);
+	CHECK_NUMBER(o->replay.groups[index].peak_bytes, peak_bytes);
+	CHECK_NUMBER(o->replay.groups[index].live_bytes, live_bytes);
+}
+
+/* Five events, of which four are allocations: one a slice. Then all in one, whatever the file says. */
+static void test_slices(void)
+{
+	static const uint64_t begins_us[] = {1, 2, 3, 5};
+	struct writer w = write_two_threads();
+	struct outcome o = finish_as(&w, NULL, &(struct hs_replay_how){.slices = 5});
+	CHECK_NUMBER(o.replay.group_count, 3 + 3);
+	CHECK_NUMBER(o.replay.slice_count, 4);
+	for (unsigned i = 0; i < 4; i++)
+		CHECK_NUMBER(o.replay.slice_us[i], begins_us[i]);
+	check_part(&o, 1, 1, 0, 100, 100);
+	CHECK_NUMBER(o.replay.groups[2].allocations, 0); /* that stack has none in the first slice */
+	check_part(&o, 3, 1, 1, 60, 0);
+	check_part(&o, 4, 2, 2, 40, 0);
+	check_part(&o, 5, 2, 3, 0, 90);
+	CHECK_NUMBER(o.replay.totals.counts.allocated_bytes, 100 + 60 + 40 + 90);
+	end(&o);
+
+	w = write_two_threads();
+	o = finish_as(&w, "{\"events\":5,\"allocations\":0,\"end\":{\"exit\":0}}",
+		      &(struct hs_replay_how){.slices = 2});
+	CHECK_NUMBER(o.replay.slice_count, 2);
+	CHECK_NUMBER(o.replay.groups[1].allocations, 1);
+	CHECK_NUMBER(o.replay.totals.counts.allocations, 4);
+	end(&o);
+}
+
 static void test_watch(void)
 {
 	struct seen seen = {0};
@@ -543,6 +580,7 @@ int main(void)
 	test_timeline();
 	test_footer_that_disagrees();
 	test_by_thread();
+	test_slices();
 	test_watch();
 	test_random_events();
 	return check_failures();
