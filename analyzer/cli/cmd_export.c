@@ -2,12 +2,15 @@
 #include "base/names.h"
 #include "cli/cli.h"
 #include "cli/filters.h"
+#include "cli/flame_options.h"
 #include "cli/hiding.h"
 #include "cli/nearest.h"
 #include "cli/open.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/page_file.h"
+#include "cli/report.h"
+#include "cli/suppress.h"
 #include "cli/terminal.h"
 #include "export/export.h"
 
@@ -135,6 +138,23 @@ static void tell_next(const struct hs_exporter *exporter, const char *output)
 			output);
 }
 
+/* The program's own document, the same as "heapscope print --json" writes. */
+static int write_json(struct hs_profile *profile, const struct hs_export_options *options, FILE *output,
+		      struct hs_error *error)
+{
+	struct hs_sites sites;
+	struct hs_text text = {0};
+	if (hs_sites_make(profile, options->raw, &sites, error) != 0)
+		return -1;
+	struct hs_report report = {
+		.profile = profile, .sites = &sites, .path = options->path, .raw = options->raw};
+	hs_report_json(&text, &report);
+	fwrite(text.bytes, 1, text.count, output);
+	hs_text_free(&text);
+	hs_sites_free(&sites);
+	return 0;
+}
+
 static int export_profile(struct hs_profile *profile, const struct hs_exporter *exporter,
 			  const struct hs_export_options *options, const char *path)
 {
@@ -146,7 +166,8 @@ static int export_profile(struct hs_profile *profile, const struct hs_exporter *
 	}
 	if (strcmp(path, "-") == 0 && isatty(STDOUT_FILENO))
 		profile->progress = NULL; /* it would stand in the middle of it */
-	int failed = exporter->write(profile, options, output.stream, &error);
+	int failed =
+		(exporter->write ? exporter->write : write_json)(profile, options, output.stream, &error);
 	hs_progress_end();
 	if (failed) {
 		hs_message("\"%s\" was not written: %s", path, error.text);
@@ -164,35 +185,189 @@ static int export_profile(struct hs_profile *profile, const struct hs_exporter *
 	return HS_EXIT_OK;
 }
 
+struct arguments {
+	const char *format, *output, *metric, *against;
+	int raw, list;
+	struct hs_filter_arguments filters;
+	struct hs_hiding_arguments hidden;
+	struct hs_flame_arguments flame;
+};
+
+/* A recording to be exported: both of them, if two are compared. */
+struct input {
+	struct hs_profile *profile;
+	struct hs_suppressions suppressions;
+};
+
+static void unload(struct input *input)
+{
+	hs_profile_free(input->profile);
+	hs_suppressions_free(&input->suppressions);
+}
+
+/* Loads a recording that tells what the export needs. Formats that are heapscope's own know suppressions.
+ * Returns 0, or -1 after a message. */
+static int load(struct input *input, const char *path, const struct hs_exporter *exporter,
+		const struct arguments *arguments, const struct hs_hiding *hiding,
+		const struct hs_filter *filter, struct hs_export_options *options)
+{
+	struct hs_error error = {{0}};
+	struct hs_profile *profile = input->profile = hs_open_profile(path, hiding);
+	if (profile == NULL)
+		return -1;
+	profile->filter = filter;
+	if (exporter->one_metric && arguments->metric == NULL && path == options->path)
+		options->metric = hs_metric_first(&profile->facts);
+	if (hs_export_check(exporter, profile, options, &error) != 0) {
+		hs_message("export: \"%s\": %s", path, error.text);
+		return -1;
+	}
+	if ((exporter->needs_page || !exporter->write) &&
+	    hs_suppress(&(struct hs_suppress){0}, profile, &input->suppressions, &error) != 0) {
+		hs_notice(error.text);
+		return -1;
+	}
+	return 0;
+}
+
+static int export_loaded(struct hs_profile *profile, const struct hs_exporter *exporter,
+			 const struct arguments *arguments, const struct hs_filter *filter,
+			 struct hs_export_options *options)
+{
+	struct hs_error error = {{0}};
+	struct hs_text selection = {0};
+	char *page = exporter->needs_page ? hs_page_read(&options->page_bytes, &error) : NULL;
+	if (page == NULL && exporter->needs_page) {
+		hs_notice(error.text);
+		return HS_EXIT_DATA;
+	}
+	options->page = page;
+	if (!hs_filter_selects_all(filter)) {
+		hs_filter_describe(&selection, filter);
+		options->selection = selection.bytes;
+	}
+	const char *metric = exporter->one_metric ? hs_metrics[options->metric].name : NULL;
+	char *named = default_output(options->path, metric, exporter->suffix);
+	int result =
+		export_profile(profile, exporter, options, arguments->output ? arguments->output : named);
+	free(named);
+	free(page);
+	hs_text_free(&selection);
+	return result;
+}
+
+static int export_file(const struct hs_exporter *exporter, const struct arguments *arguments,
+		       const struct hs_hiding *hiding, const struct hs_filter *filter,
+		       struct hs_export_options *options)
+{
+	struct input new = {0}, old = {0};
+	int result = HS_EXIT_DATA;
+	if (load(&new, options->path, exporter, arguments, hiding, filter, options) == 0 &&
+	    (!arguments->against ||
+	     load(&old, arguments->against, exporter, arguments, hiding, filter, options) == 0)) {
+		options->baseline = old.profile;
+		result = export_loaded(new.profile, exporter, arguments, filter, options);
+	}
+	unload(&old);
+	unload(&new);
+	return result;
+}
+
+/* What can be said before a file is read. Returns 0, or -1 after a message. */
+static int check_usage(const struct arguments *arguments, const struct hs_exporter *exporter,
+		       struct hs_export_options *options)
+{
+	const char *output = arguments->output;
+	if (choose_metric(arguments->metric, exporter, &options->metric) != 0 ||
+	    hs_flame_options_make(&options->flame, &arguments->flame, exporter, arguments->against) != 0)
+		return -1;
+	if (arguments->against && !exporter->compares) {
+		hs_message("export: --against is for svg and html; %s holds one recording", exporter->name);
+		return -1;
+	}
+	if (output && strcmp(output, "-") == 0 && exporter->binary && isatty(STDOUT_FILENO)) {
+		hs_message("export: %s is binary and standard output is a terminal; name a file with -o, or "
+			   "pipe it",
+			   exporter->name);
+		return -1;
+	}
+	return 0;
+}
+
+static int export_with(const struct arguments *arguments, const char *path)
+{
+	struct hs_filter filter;
+	struct hs_hiding hiding;
+	struct hs_export_options options = {
+		.raw = arguments->raw, .path = path, .baseline_path = arguments->against};
+	if (arguments->list)
+		return list_formats();
+	if (path == NULL) {
+		hs_message("export: which recording? e.g. heapscope export --format dhat server.hs.gz");
+		return HS_EXIT_USAGE;
+	}
+	const struct hs_exporter *exporter = choose_exporter(arguments->format);
+	if (exporter == NULL || check_usage(arguments, exporter, &options) != 0 ||
+	    hs_filter_make(&filter, &arguments->filters, "export") != 0)
+		return HS_EXIT_USAGE;
+	int result = HS_EXIT_USAGE;
+	if (hs_hiding_make(&hiding, &arguments->hidden, "export") == 0) {
+		result = export_file(exporter, arguments, &hiding, &filter, &options);
+		hs_hiding_free(&hiding);
+	}
+	hs_filter_free(&filter);
+	return result;
+}
+
 int hs_command_export(int argc, char **argv)
 {
-	const char *format = NULL, *path = NULL, *metric_name = NULL;
+	struct arguments arguments = {.filters = HS_FILTER_ARGUMENTS};
 	const char *formats[32] = {0}, *metrics[HS_METRICS + 1] = {0};
 	for (size_t i = 0; i + 1 < sizeof(formats) / sizeof(formats[0]) && hs_exporters[i].name; i++)
 		formats[i] = hs_exporters[i].name;
 	for (size_t i = 0; i < HS_METRICS; i++)
 		metrics[i] = hs_metrics[i].name;
-	int raw = 0, list = 0;
-	struct hs_filter_arguments filters = HS_FILTER_ARGUMENTS;
-	struct hs_hiding_arguments hidden = {0};
 	const struct hs_option options[] = {
-		{'f', "format", HS_OPTION_TEXT, &format, 0, "NAME", formats, "the format; --list shows them"},
-		{'o', "output", HS_OPTION_TEXT, &path, 0, "FILE", NULL,
+		{'f', "format", HS_OPTION_TEXT, &arguments.format, 0, "NAME", formats,
+		 "the format; --list shows them"},
+		{'o', "output", HS_OPTION_TEXT, &arguments.output, 0, "FILE", NULL,
 		 "write to FILE; - is standard output"},
-		{'m', "metric", HS_OPTION_TEXT, &metric_name, 0, "NAME", metrics,
-		 "what folded counts: peak (the default), allocated, calls, temporary, leaked, moved, "
+		{'m', "metric", HS_OPTION_TEXT, &arguments.metric, 0, "NAME", metrics,
+		 "what svg and folded count: peak (the default), allocated, calls, temporary, leaked, moved, "
 		 "lifetime"},
-		{0, "raw", HS_OPTION_SET, &raw, 1, NULL, NULL,
+		{'a', "against", HS_OPTION_TEXT, &arguments.against, 0, "OLD", NULL,
+		 "svg and html: compare with this older recording; svg is a differential flame graph then"},
+		{0, "raw", HS_OPTION_SET, &arguments.raw, 1, NULL, NULL,
 		 "keep the frames of allocators and containers"},
-		{0, "list", HS_OPTION_SET, &list, 1, NULL, NULL, "list the formats"},
-		HS_HIDING_OPTIONS(hidden),
-		HS_FILTER_OPTIONS(filters),
+		{0, "list", HS_OPTION_SET, &arguments.list, 1, NULL, NULL, "list the formats"},
+		{0, "", HS_OPTION_TITLE, NULL, 0, NULL, NULL, "flame graphs (svg)"},
+		{0, "widths", HS_OPTION_CHOICE, &arguments.flame.widths, 0, "WHICH", hs_flame_widths,
+		 "with --against: a box is as wide as it is now (new, the default), was (old), or larger"},
+		{0, "chart", HS_OPTION_SET, &arguments.flame.chart, 1, NULL, NULL,
+		 "stacks in the order of time: a flame chart; best with --thread if there are several"},
+		{0, "reverse", HS_OPTION_SET, &arguments.flame.reverse, 1, NULL, NULL,
+		 "from the allocating functions to their callers"},
+		{0, "inverted", HS_OPTION_SET, &arguments.flame.inverted, 1, NULL, NULL,
+		 "the first row on top: an icicle graph"},
+		{0, "min-width", HS_OPTION_TEXT, &arguments.flame.min_width, 0, "PERCENT", NULL,
+		 "join boxes that are narrower, of the whole: 0.01 if not given"},
+		{0, "palette", HS_OPTION_CHOICE, &arguments.flame.palette, 0, "NAME", hs_flame_palettes,
+		 "what colours tell: code (own or library, the default), module, rust (crates); mem and hot "
+		 "tell nothing"},
+		{0, "title", HS_OPTION_TEXT, &arguments.flame.title, 0, "TEXT", NULL, "another title"},
+		{0, "no-javascript", HS_OPTION_SET, &arguments.flame.no_javascript, 1, NULL, NULL,
+		 "a picture only, without zoom and search"},
+		HS_FILTER_OPTIONS(arguments.filters),
+		{0, "", HS_OPTION_TITLE, NULL, 0, NULL, NULL, "hidden frames"},
+		HS_HIDING_OPTIONS(arguments.hidden),
 		{0},
 	};
 	static const struct hs_example examples[] = {
 		{"heapscope export --format dhat server.hs.gz", "for DHAT's viewer; writes server.dhat.json"},
-		{"heapscope export --format folded -o - server.hs.gz | flamegraph.pl > server.svg",
-		 "a flame graph of the peak"},
+		{"heapscope export --format svg server.hs.gz", "a flame graph of the peak: server.peak.svg"},
+		{"heapscope export --format svg --against server.old.hs.gz server.hs.gz", "what changed"},
+		{"heapscope export --format svg --chart --metric leaked server.hs.gz",
+		 "when the leaks came about, and where"},
 		{NULL, NULL},
 	};
 	const struct hs_usage usage = {
@@ -204,76 +379,10 @@ int hs_command_export(int argc, char **argv)
 		.most = 1,
 	};
 	int first = hs_options_parse(&usage, argc, argv);
-	if (first < 0)
-		return hs_options_exit_code(first);
-	if (list)
-		return list_formats();
-	if (first == argc) {
-		hs_message("export: which recording? e.g. heapscope export --format dhat server.hs.gz");
-		return HS_EXIT_USAGE;
-	}
-	const struct hs_exporter *exporter = choose_exporter(format);
-	if (exporter == NULL)
-		return HS_EXIT_USAGE;
-	struct hs_export_options export_options = {.raw = raw};
-	if (choose_metric(metric_name, exporter, &export_options.metric) != 0)
-		return HS_EXIT_USAGE;
-	if (path && strcmp(path, "-") == 0 && exporter->binary && isatty(STDOUT_FILENO)) {
-		hs_message("export: %s is binary and standard output is a terminal; name a file with -o, or "
-			   "pipe it",
-			   exporter->name);
-		return HS_EXIT_USAGE;
-	}
-
-	struct hs_filter filter;
-	struct hs_hiding hiding;
-	struct hs_error error = {{0}};
-	if (hs_filter_make(&filter, &filters, "export") != 0)
-		return HS_EXIT_USAGE;
-	if (hs_hiding_make(&hiding, &hidden, "export") != 0) {
-		hs_filter_free(&filter);
-		return HS_EXIT_USAGE;
-	}
-	hs_filter_arguments_free(&filters);
-	hs_hiding_arguments_free(&hidden);
-	struct hs_profile *profile = hs_open_profile(argv[first], &hiding);
-	hs_hiding_free(&hiding);
-	if (profile == NULL) {
-		hs_filter_free(&filter);
-		return HS_EXIT_DATA;
-	}
-	profile->filter = &filter;
-	if (exporter->one_metric && metric_name == NULL)
-		export_options.metric = hs_metric_first(&profile->facts);
-	if (hs_export_check(exporter, profile, &export_options, &error) != 0) {
-		hs_message("export: \"%s\": %s", argv[first], error.text);
-		hs_profile_free(profile);
-		hs_filter_free(&filter);
-		return HS_EXIT_DATA;
-	}
-	struct hs_suppressions suppressions = {0};
-	char *page = NULL;
-	if (exporter->needs_page) {
-		page = hs_page_read(&export_options.page_bytes, &error);
-		if (page == NULL ||
-		    hs_suppress(&(struct hs_suppress){0}, profile, &suppressions, &error) != 0) {
-			hs_notice(error.text);
-			free(page);
-			hs_suppressions_free(&suppressions);
-			hs_profile_free(profile);
-			hs_filter_free(&filter);
-			return HS_EXIT_DATA;
-		}
-	}
-	export_options.page = page;
-	export_options.path = argv[first];
-	const char *metric = exporter->one_metric ? hs_metrics[export_options.metric].name : NULL;
-	char *named = path ? NULL : default_output(argv[first], metric, exporter->suffix);
-	int result = export_profile(profile, exporter, &export_options, path ? path : named);
-	free(named);
-	free(page);
-	hs_profile_free(profile);
-	hs_suppressions_free(&suppressions);
-	hs_filter_free(&filter);
+	int result = hs_options_exit_code(first);
+	if (first >= 0)
+		result = export_with(&arguments, first < argc ? argv[first] : NULL);
+	hs_filter_arguments_free(&arguments.filters);
+	hs_hiding_arguments_free(&arguments.hidden);
 	return result;
 }

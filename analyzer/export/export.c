@@ -13,7 +13,19 @@ const struct hs_exporter hs_exporters[] = {
 		.help = "one page for any browser, complete in itself; as \"heapscope view\" writes it",
 		.next = "xdg-open",
 		.needs_page = true,
+		.compares = true,
 		.write = hs_html_write,
+	},
+	{
+		.name = "svg",
+		.suffix = ".svg",
+		.help = "flame graph for any browser; --chart over time, --against OLD differential; one "
+			"--metric",
+		.next = "xdg-open",
+		.one_metric = true,
+		.compares = true,
+		.flame = true,
+		.write = hs_svg_write,
 	},
 	{
 		.name = "dhat",
@@ -60,6 +72,13 @@ const struct hs_exporter hs_exporters[] = {
 		.help = "callgrind, for KCachegrind and callgrind_annotate; all metrics, no stacks",
 		.next = "callgrind_annotate --inclusive=yes",
 		.write = hs_callgrind_write,
+	},
+	{
+		.name = "json",
+		.suffix = ".json",
+		.help = "JSON with everything, for jq and scripts (docs/json.md); as \"print --json\" writes "
+			"it",
+		.next = "jq .totals",
 	},
 	{.name = NULL},
 };

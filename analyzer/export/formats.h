@@ -4,6 +4,8 @@
 
 #include "export.h"
 
+int hs_svg_write(struct hs_profile *profile, const struct hs_export_options *options, FILE *output,
+		 struct hs_error *error);
 int hs_folded_write(struct hs_profile *profile, const struct hs_export_options *options, FILE *output,
 		    struct hs_error *error);
 int hs_speedscope_write(struct hs_profile *profile, const struct hs_export_options *options, FILE *output,

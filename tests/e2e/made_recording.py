@@ -105,3 +105,55 @@ def footer(**changes):
 
 def whole(**footer_changes):
     return header() + modules() + nodes() + events() + samples() + threads() + symbols() + footer(**footer_changes)
+
+
+def stacks(blocks, source="/srv/made.c", **header_changes):
+    """A recording of one thread that allocates these blocks, one every 10 us: (functions, outermost first; bytes;
+    whether it is freed 10 us later, before the next one). Each function has one line: its number, from 1, of those
+    that there are."""
+    functions = list(dict.fromkeys(name for names, _, _ in blocks for name in names))
+    address = {name: 0x400010 + 16 * number for number, name in enumerate(functions)}
+    module = b"\x01" + varint(0) + varint(0x400000) + varint(16 * len(functions) + 32) + varint(0) + varint(0) + \
+        string("/srv/made") + string(b"\xab\xcd") + varint(1)
+    ids, node_payload, previous = {(): 0}, bytearray(varint(1)), 0
+    for names, _, _ in blocks:
+        for depth in range(1, len(names) + 1):
+            stack = names[:depth]
+            if stack in ids:
+                continue
+            number = ids[stack] = len(ids)
+            node_payload += varint(number - ids[stack[:-1]]) + varint(1) + zigzag(address[stack[-1]] - previous)
+            previous = address[stack[-1]]
+    events_members, node = b"", 0
+    for first in range(0, len(blocks), 10000):  # of at most 20,000 events
+        kinds, nodes_column, sizes, ended = bytearray(), bytearray(), bytearray(), bytearray()
+        before_us = 10 * (first + sum(freed for _, _, freed in blocks[:first]))
+        for names, size, freed in blocks[first:first + 10000]:
+            step = ids[names] - node
+            node = ids[names]
+            kinds += b"\0\1" if freed else b"\0"
+            nodes_column += varint(1 + (step << 1 if step >= 0 else (-step << 1) - 1))
+            sizes += varint(1 + size)
+            ended += varint(0) if freed else b""
+        columns = [kinds, varint(1) + varint(len(kinds)), (varint(0) + varint(10)) * len(kinds), nodes_column, sizes, ended]
+        events_members += member(4, varint(before_us) + varint(first) +
+                                 b"".join(varint(len(column)) + bytes(column) for column in columns), len(kinds))
+    texts = [b"", *[name if isinstance(name, bytes) else name.encode() for name in functions], source.encode()]
+    symbols_payload, previous = bytearray(varint(len(texts)) + b"".join(string(text) for text in texts)), 0
+    for number, name in enumerate(functions, 1):
+        symbols_payload += varint(1) + zigzag(address[name] - previous) + varint(1)
+        symbols_payload += varint(number) + varint(len(texts) - 1) + varint(number) + varint(0)
+        previous = address[name]
+    kept = [size for _, size, freed in blocks if not freed]
+    heap, peak, peak_us, now = 0, 0, 0, 0
+    for _, size, freed in blocks:
+        now += 10
+        if heap + size >= peak:
+            peak, peak_us = heap + size, now
+        heap += 0 if freed else size
+        now += 10 if freed else 0
+    end = footer(events=2 * len(blocks) - len(kept), allocations=len(blocks), frees=len(blocks) - len(kept),
+                 allocated_bytes=sum(size for _, size, _ in blocks), peak_bytes=peak, peak_us=peak_us,
+                 live_bytes=sum(kept), live_blocks=len(kept), temporary=len(blocks) - len(kept), duration_us=now + 10)
+    return header(**header_changes) + member(2, module) + member(3, bytes(node_payload), len(ids) - 1) + \
+        events_members + threads() + member(7, bytes(symbols_payload), len(functions)) + end

@@ -81,8 +81,9 @@ def test_names_and_metrics(run_heapscope, made, tmp_path):
     assert done.returncode == 0 and (tmp_path / "made.calls.folded").exists()
     done = run_heapscope("export", "--list")
     assert re.findall(r"^(\w+) .*\(NAME(.*)\)$", done.stdout, re.M) == [
-        ("html", ".html"), ("dhat", ".dhat.json"), ("folded", ".METRIC.folded"), ("speedscope", ".speedscope.json"), ("pprof", ".pb.gz"),
-        ("massif", ".massif.out"), ("callgrind", ".callgrind.out")]
+        ("html", ".html"), ("svg", ".METRIC.svg"), ("dhat", ".dhat.json"), ("folded", ".METRIC.folded"),
+        ("speedscope", ".speedscope.json"), ("pprof", ".pb.gz"), ("massif", ".massif.out"),
+        ("callgrind", ".callgrind.out"), ("json", ".json")]
     done = run_heapscope("export", "-f", "massif", made, cwd=tmp_path)
     assert done.stderr == "heapscope: wrote made.massif.out; next: ms_print made.massif.out\n"
     done = run_heapscope("export", "-f", "folded", "--metric", "peek", made)

@@ -1,5 +1,5 @@
-/* All exporters: an error or a document. DHAT's is JSON that its viewer can take, with each stack once and
- * the numbers of each point below its maxima. */
+/* All exporters: an error or a document. Flame graphs are XML without markup from names. DHAT's is JSON that
+ * its viewer can take, with each stack once and the numbers of each point below its maxima. */
 #include "base/strings.h"
 #include "export/export.h"
 #include "made.h"
@@ -61,11 +61,40 @@ static void check_document(const char *text, size_t size)
 	json_decref(document);
 }
 
-static void export_as(const struct hs_exporter *exporter, struct hs_profile *profile, bool raw)
+/* Nothing of a name is markup, nor what XML has no character for: angle brackets are those of our elements,
+ * each of which is closed; text is UTF-8 without control characters but newlines and tabs. */
+static void check_picture(const char *text, size_t size)
+{
+	static const char *const known[] = {"?xml", "svg",  "title",  "style",    "g", "rect",
+					    "text", "line", "script", "![CDATA[", NULL};
+	int depth = 0;
+	FUZZ_CHECK(size > 0 && strlen(text) == size);
+	for (const char *at = text; *at; at++) {
+		FUZZ_CHECK((unsigned char)*at >= 0x20 || *at == '\n' || *at == '\t');
+		if (*at != '<')
+			continue;
+		bool end = at[1] == '/', found = false;
+		const char *name = at + 1 + end;
+		size_t length = strncmp(name, "![CDATA[", 8) == 0 ? 8 : strcspn(name, " />\n");
+		for (unsigned i = 0; known[i]; i++)
+			found = found || (strlen(known[i]) == length && strncmp(known[i], name, length) == 0);
+		FUZZ_CHECK(found);
+		const char *close = strstr(name, *name == '!' ? "]]>" : ">");
+		FUZZ_CHECK(close);
+		if (*name != '!' && *name != '?' && close[-1] != '/')
+			depth += end ? -1 : 1;
+		at = close;
+	}
+	FUZZ_CHECK(depth == 0);
+}
+
+static void export_as(const struct hs_exporter *exporter, struct hs_profile *profile,
+		      struct hs_export_options options)
 {
 	static const char page[] = "<html><!--heapscope-data--></html>";
-	struct hs_export_options options = {
-		.raw = raw, .path = "fuzz.hs.gz", .page = page, .page_bytes = sizeof page - 1};
+	options.path = "fuzz.hs.gz";
+	options.page = page;
+	options.page_bytes = sizeof page - 1;
 	struct hs_error error = {{0}};
 	char *text = NULL;
 	size_t length = 0;
@@ -76,6 +105,8 @@ static void export_as(const struct hs_exporter *exporter, struct hs_profile *pro
 		FUZZ_CHECK(error.text[0] != 0);
 	else if (strcmp(exporter->name, "dhat") == 0)
 		check_document(text, length);
+	else if (exporter->flame)
+		check_picture(text, length);
 	free(text);
 }
 
@@ -83,8 +114,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct hs_profile *profile = fuzz_load(data, size);
 	for (const struct hs_exporter *exporter = hs_exporters; profile && exporter->name; exporter++) {
-		export_as(exporter, profile, false);
-		export_as(exporter, profile, true);
+		if (!exporter->write)
+			continue;
+		export_as(exporter, profile, (struct hs_export_options){0});
+		export_as(exporter, profile, (struct hs_export_options){.raw = true});
+		if (exporter->flame) {
+			export_as(exporter, profile, (struct hs_export_options){.flame.chart = true});
+			export_as(exporter, profile,
+				  (struct hs_export_options){.baseline = profile,
+							     .baseline_path = "old",
+							     .flame.reverse = true});
+		}
 	}
 	hs_profile_free(profile);
 	return 0;
