@@ -16,7 +16,7 @@ static const struct hs_page_limits limits_most = {
 	.nodes_most = 400000,
 	.parts_most = 400000,
 	.changes_most = 1000000,
-	.buckets_most = 400000,
+	.buckets_most = 800000,
 	.source_bytes_most = 4 << 20,
 };
 

@@ -83,8 +83,10 @@ static uint32_t number_threads(const struct hs_replay *replay, uint32_t parts_mo
 		numbers[threads[t].index] = alone ? 0 : UINT32_MAX;
 		summed += !alone;
 	}
+	if (summed == 1) /* to sum up one saves nothing */
+		summed = 0;
 	for (uint32_t t = 0; t < count; t++)
-		numbers[t] = numbers[t] == UINT32_MAX ? count - summed : next++;
+		numbers[t] = summed && numbers[t] == UINT32_MAX ? count - summed : next++;
 	free(threads);
 	return summed;
 }
