@@ -15,8 +15,8 @@ import { Table, type TableColumn } from "./table";
 /** A change as a part of the largest one; from the middle, to the right what grew. */
 function ChangeBar({ value, most }: { value: number; most: number }) {
 	const part = most ? (Math.abs(value) / most) * 50 : 0;
-	return <span class="change-bar" aria-hidden="true"><span class={value > 0 ? "more" : "less"}
-		style={value > 0 ? { left: "50%", width: `${part}%` } : { right: "50%", width: `${part}%` }} /></span>;
+	return <span class="change-bar" aria-hidden="true">{value !== 0 && <span class={value > 0 ? "more" : "less"}
+		style={value > 0 ? { left: "50%", width: `${part}%` } : { right: "50%", width: `${part}%` }} />}</span>;
 }
 
 function Totals() {
@@ -31,8 +31,8 @@ function Totals() {
 						<button key={metric.name} type="button" class="tile" aria-pressed={state.metric.value === metric.name}
 							onClick={() => { state.metric.value = metric.name; }}>
 							<span class="tile-label">{metric.label}</span>
-							<span class={`tile-value ${now > before ? "more" : now < before ? "less" : ""}`}>{change(now - before, metric.unit).replace(/ calls?$/, "")}{metric.unit !== "bytes" && <small> calls</small>}</span>
-							<span class="tile-note">{metric.unit === "bytes" ? bytes(before) : count(before)} → {metric.unit === "bytes" ? bytes(now) : count(now)} ({relative(before, now)})</span>
+							<span class={`tile-value ${now > before ? "more" : now < before ? "less" : ""}`}>{change(now - before, metric.unit).replace(/ calls?$/, "")}</span>
+							<span class="tile-note">{metric.unit === "bytes" ? bytes(before) : count(before)} → {amount(now, metric.unit)} ({relative(before, now)})</span>
 						</button>
 					);
 				})}

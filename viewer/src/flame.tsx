@@ -54,7 +54,7 @@ function label(node: TreeNode, byLine: boolean): string {
 export function weigh(node: TreeNode, words: FlameWords): string {
 	if (words.compares)
 		return `${amount(node.old, words.unit)} → ${amount(node.total - node.old, words.unit)} (${change(node.total - 2 * node.old, words.unit)})`;
-	return `${amount(node.total, words.unit)}, ${share(node.total, words.whole)} of ${words.wholeName}`;
+	return amount(node.total, words.unit) + (words.whole ? `, ${share(node.total, words.whole)} of ${words.wholeName}` : "");
 }
 
 function describe(forest: Forest, node: TreeNode, words: FlameWords): string {
@@ -417,7 +417,7 @@ export function FlameView() {
 			<section class="pane" aria-label="Stacks">
 				<FlameTools owners />
 				<Status forest={forest} words={words.value} />
-				{forest.main.root.total === 0 ? <p class="empty">No {current.label.toLowerCase()} bytes or calls{state.isFiltered.value ? " with this filter" : " in this recording"}.</p>
+				{forest.main.root.total === 0 ? <p class="empty">Nothing {state.isFiltered.value ? "with this filter" : "in this recording"} by this metric ({current.label.toLowerCase()}).</p>
 					: state.asTree.value ? <CallTree forest={forest} words={words.value} /> : <FlameGraph forest={forest} words={words.value} />}
 			</section>
 			<Details />

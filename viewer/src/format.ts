@@ -80,7 +80,8 @@ export function relative(old: number, now: number): string {
 		return "gone";
 	if (now / old >= 10)
 		return `×${(now / old).toFixed(now / old < 100 ? 1 : 0)}`;
-	return (now > old ? "+" : "−") + share(Math.abs(now - old), old);
+	const part = share(Math.abs(now - old), old);
+	return /^[<>]/.test(part) ? `${part[0]} ${now > old ? "+" : "−"}${part.slice(1)}` : (now > old ? "+" : "−") + part;
 }
 
 export function lastComponent(path: string): string {

@@ -19,8 +19,8 @@ describe("numbers", () => {
 			.toEqual(["0 µs", "999 µs", "1.0 ms", "999.9 ms", "1.00 s", "59.99 s", "1 min 00 s", "1 h 00 min", "25 h 01 min"]);
 	});
 	it("says how much a change is", () => {
-		expect([relative(100, 112), relative(100, 50), relative(0, 5), relative(5, 0), relative(5, 5), relative(1, 34)])
-			.toEqual(["+12.0%", "−50.0%", "new", "gone", "same", "×34.0"]);
+		expect([relative(100, 112), relative(100, 50), relative(0, 5), relative(5, 0), relative(5, 5), relative(1, 34), relative(1e6, 1), relative(1e6, 1e6 + 1)])
+			.toEqual(["+12.0%", "−50.0%", "new", "gone", "same", "×34.0", "> −99.9%", "< +0.1%"]);
 		expect([change(2048, "bytes"), change(-1, "calls"), change(0, "bytes")]).toEqual(["+2.0 KiB", "−1 call", "±0 B"]);
 	});
 });
