@@ -335,7 +335,7 @@ export const checks = {
 		const [now, before] = [byOwnFunction(server, "allocated_bytes"), byOwnFunction(old, "allocated_bytes")];
 		const expected = [...new Set([...now.keys(), ...before.keys()])].map((name) => [name, (now.get(name) ?? 0) - (before.get(name) ?? 0)])
 			.sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]));
-		const shown = await page.locator("[role=grid] .rows [role=row]").evaluateAll((all) => all.map((row) => [row.querySelector(".code").innerText,
+		const shown = await page.locator("[role=grid] .rows [role=row]").evaluateAll((all) => all.map((row) => [row.querySelector(".code").textContent,
 			Number(row.querySelector(".number [title]").title.replace("−", "-").replace(/[^\d-]/g, ""))]));
 		assert.ok(shown[0][1] !== 0);
 		assert.deepEqual(shown.map(([, value]) => Math.abs(value)), expected.map(([, value]) => Math.abs(value)));

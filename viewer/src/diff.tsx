@@ -10,7 +10,7 @@ import { bothSides, forest, profile } from "./model";
 import { METRICS, metricOf } from "./profile";
 import { GroupChooser } from "./sites";
 import * as state from "./state";
-import { Table, type TableColumn } from "./table";
+import { SiteName, Table, type TableColumn } from "./table";
 
 /** A change as a part of the largest one; from the middle, to the right what grew. */
 function ChangeBar({ value, most }: { value: number; most: number }) {
@@ -78,7 +78,7 @@ function ChangeTable() {
 	const plain = (value: number) => amount(value, unit).replace(/ calls?$/, "");
 	const columns: TableColumn[] = [
 		{ key: "name", label: GROUP_NAMES[groups.by][0], width: "minmax(150px, 1fr)", sortable: true,
-			cell: (row) => <span class="site"><span class="code">{groupLabel(groups, rows[row])}</span><span class="code quiet place">{groupPlace(groups, rows[row])}</span></span> },
+			cell: (row) => <SiteName name={groupLabel(groups, rows[row])} place={groupPlace(groups, rows[row])} title={groupLabel(groups, rows[row])} /> },
 		{ key: "bar", label: "less · more", width: "110px", from: 640, cell: (row) => <ChangeBar value={now[rows[row]] - old[rows[row]]} most={most} /> },
 		{ key: "change", label: "Change", number: true, width: "104px", sortable: true, cell: (row) => {
 			const by = now[rows[row]] - old[rows[row]];

@@ -10,7 +10,7 @@ import { amount, bytes, count, counted, exact, share, time } from "./format";
 import { GROUP_NAMES, groupFrame, groupLabel, groupPlace, makeGroups, order, parseSort, searched, sumGroups, toggleSort } from "./groups";
 import { measure, profile, weightsOf } from "./model";
 import * as state from "./state";
-import { Bar, Table, type TableColumn } from "./table";
+import { Bar, SiteName, Table, type TableColumn } from "./table";
 
 const SUMS = ["peak_bytes", "live_bytes", "allocated_bytes", "allocations", "temporary", "moved_bytes", "lifetime_us"] as const satisfies CountName[];
 type Sums = Record<(typeof SUMS)[number] | "value", Float64Array>;
@@ -58,8 +58,7 @@ export function SitesTable() {
 		{ key: "name", label: GROUP_NAMES[groups.by][0], width: "minmax(150px, 1fr)", sortable: true,
 			cell: (row) => {
 				const frame = groupFrame(groups, rows[row]), label = groupLabel(groups, rows[row]), place = groupPlace(groups, rows[row]);
-				return <span class="site" title={frame >= 0 ? `${all.name(frame)}\n${all.wholePlace(frame)}` : label}>
-					<span class="code">{label}</span>{place && <span class="code quiet place">{place}</span>}</span>;
+				return <SiteName name={label} place={place} title={frame >= 0 ? `${all.name(frame)}\n${all.wholePlace(frame)}` : label} />;
 			} },
 		numeric(value, current.label, (group) => <span title={exact(sums.value[group], current.unit)}>{amount(sums.value[group], current.unit).replace(/ calls?$/, "")}</span>, inRange ? "124px" : "92px"),
 		{ key: "share", label: "Share", title: `of ${current.wholeName}`, number: true, width: "104px", from: 365,

@@ -120,6 +120,17 @@ export function Table(props: Props) {
 	);
 }
 
+/** A name and its place. If there is too little room the place goes first, then the outer scopes of the name. */
+export function SiteName({ name, place, title }: { name: string; place: string; title: string }) {
+	const colons = name.lastIndexOf("::"), split = colons > 0 ? colons + 2 : 0;
+	return (
+		<span class="site" title={title}>
+			<span class="code">{split > 0 && <span class="scope">{name.slice(0, split)}</span>}<span class="leaf">{name.slice(split)}</span></span>
+			{place && <span class="code quiet place">{place}</span>}
+		</span>
+	);
+}
+
 /** A share as a bar with its number. */
 export function Bar({ part, whole, kind = "" }: { part: number; whole: number; kind?: string }) {
 	const percent = whole > 0 ? Math.min(Math.max((part / whole) * 100, 0), 100) : 0;

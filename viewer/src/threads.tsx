@@ -6,7 +6,7 @@ import { parseSort, toggleSort } from "./groups";
 import { profile } from "./model";
 import { sum } from "./profile";
 import * as state from "./state";
-import { Bar, Table, type TableColumn } from "./table";
+import { Bar, SiteName, Table, type TableColumn } from "./table";
 
 interface Line {
 	id: number;
@@ -42,7 +42,7 @@ function Totals({ lines, label, noun, chosen, choose, extra = [] }: { lines: Lin
 			cell: (row) => <span title={exact(Number(VALUES[key](rows[row])), key === "calls" || key === "temporary" ? "calls" : "bytes")}>{cell(rows[row])}</span> });
 	const columns: TableColumn[] = [
 		{ key: "name", label: noun, width: "minmax(140px, 1fr)", sortable: true,
-			cell: (row) => <span class="site" title={rows[row].name}><span class="code">{rows[row].name}</span><span class="quiet place">{rows[row].note}</span></span> },
+			cell: (row) => <SiteName name={rows[row].name} place={rows[row].note} title={rows[row].note} /> },
 		...extra.map(([key, text, from, cell]): TableColumn => ({ key, label: text, width: "120px", from, cell: (row) => cell(rows[row]) })),
 		number("peak", "Peak", undefined, (line) => bytes(line.peak_bytes)),
 		{ key: "share", label: "Of the peak", number: true, width: "110px", from: 520, cell: (row) => (
