@@ -139,15 +139,18 @@ static void tell_next(const struct hs_exporter *exporter, const char *output)
 }
 
 /* The program's own document, the same as "heapscope print --json" writes. */
-static int write_json(struct hs_profile *profile, const struct hs_export_options *options, FILE *output,
-		      struct hs_error *error)
+static int write_json(struct hs_profile *profile, const struct hs_export_options *options,
+		      const struct hs_hiding *hiding, FILE *output, struct hs_error *error)
 {
 	struct hs_sites sites;
 	struct hs_text text = {0};
 	if (hs_sites_make(profile, options->raw, &sites, error) != 0)
 		return -1;
-	struct hs_report report = {
-		.profile = profile, .sites = &sites, .path = options->path, .raw = options->raw};
+	struct hs_report report = {.profile = profile,
+				   .sites = &sites,
+				   .hiding = hiding,
+				   .path = options->path,
+				   .raw = options->raw};
 	hs_report_json(&text, &report);
 	fwrite(text.bytes, 1, text.count, output);
 	hs_text_free(&text);
@@ -156,7 +159,8 @@ static int write_json(struct hs_profile *profile, const struct hs_export_options
 }
 
 static int export_profile(struct hs_profile *profile, const struct hs_exporter *exporter,
-			  const struct hs_export_options *options, const char *path)
+			  const struct hs_export_options *options, const struct hs_hiding *hiding,
+			  const char *path)
 {
 	struct hs_error error = {{0}};
 	struct hs_output output;
@@ -166,8 +170,8 @@ static int export_profile(struct hs_profile *profile, const struct hs_exporter *
 	}
 	if (strcmp(path, "-") == 0 && isatty(STDOUT_FILENO))
 		profile->progress = NULL; /* it would stand in the middle of it */
-	int failed =
-		(exporter->write ? exporter->write : write_json)(profile, options, output.stream, &error);
+	int failed = exporter->write ? exporter->write(profile, options, output.stream, &error)
+				     : write_json(profile, options, hiding, output.stream, &error);
 	hs_progress_end();
 	if (failed) {
 		hs_message("\"%s\" was not written: %s", path, error.text);
@@ -231,8 +235,8 @@ static int load(struct input *input, const char *path, const struct hs_exporter 
 }
 
 static int export_loaded(struct hs_profile *profile, const struct hs_exporter *exporter,
-			 const struct arguments *arguments, const struct hs_filter *filter,
-			 struct hs_export_options *options)
+			 const struct arguments *arguments, const struct hs_hiding *hiding,
+			 const struct hs_filter *filter, struct hs_export_options *options)
 {
 	struct hs_error error = {{0}};
 	struct hs_text selection = {0};
@@ -248,8 +252,8 @@ static int export_loaded(struct hs_profile *profile, const struct hs_exporter *e
 	}
 	const char *metric = exporter->one_metric ? hs_metrics[options->metric].name : NULL;
 	char *named = default_output(options->path, metric, exporter->suffix);
-	int result =
-		export_profile(profile, exporter, options, arguments->output ? arguments->output : named);
+	int result = export_profile(profile, exporter, options, hiding,
+				    arguments->output ? arguments->output : named);
 	free(named);
 	free(page);
 	hs_text_free(&selection);
@@ -266,7 +270,7 @@ static int export_file(const struct hs_exporter *exporter, const struct argument
 	    (!arguments->against ||
 	     load(&old, arguments->against, exporter, arguments, hiding, filter, options) == 0)) {
 		options->baseline = old.profile;
-		result = export_loaded(new.profile, exporter, arguments, filter, options);
+		result = export_loaded(new.profile, exporter, arguments, hiding, filter, options);
 	}
 	unload(&old);
 	unload(&new);

@@ -6,28 +6,42 @@
 #include "profile/filter.h"
 #include "profile/fold.h"
 
-static void put_sites(json_t *document, const struct hs_report *report, struct hs_json_frames *frames)
+static void add_site(struct hs_text *text, const struct hs_report *report, const struct hs_site *site,
+		     struct hs_json_frames *frames)
 {
-	json_t *sites = json_array();
+	hs_text_add(text, "{");
+	hs_json_add_counts(text, &site->counts, report->sites->replay.unknown);
+	hs_text_add(text, "\"own_frame\":");
+	if (site->own_frame < site->frame_count)
+		hs_json_add_integer(text, site->own_frame);
+	else
+		hs_text_add(text, "null");
+	hs_text_add(text, ",\"folded_frames\":");
+	hs_json_add_integer(text, site->folded_frames);
+	hs_text_add(text, ",\"frames\":[");
+	for (uint32_t position = 0; position < site->frame_count; position++) {
+		hs_text_add(text, position ? "," : "");
+		hs_json_add_integer(text, hs_json_frames_number(frames, site->frames[position]));
+	}
+	hs_text_add(text, "],\"suppression\":");
+	hs_json_add(text, hs_suppression_of_site_json(report->profile, site));
+	hs_text_add(text, "}");
+}
+
+/* The sites as text: there may be very many. */
+static struct hs_text make_sites(const struct hs_report *report, struct hs_json_frames *frames)
+{
+	struct hs_text text = {0};
 	uint32_t count = report->sites->count;
 	if (report->rows && report->rows < count)
 		count = (uint32_t)report->rows;
+	hs_text_add(&text, "[");
 	for (uint32_t i = 0; i < count; i++) {
-		const struct hs_site *site = &report->sites->items[i];
-		json_t *object = json_object(), *stack = json_array();
-		for (uint32_t position = 0; position < site->frame_count; position++)
-			json_array_append_new(stack, hs_json_frames_index(frames, site->frames[position]));
-		hs_json_put_counts(object, &site->counts, true, report->sites->replay.unknown);
-		hs_json_put(object, "own_frame",
-			    site->own_frame < site->frame_count ? hs_json_integer(site->own_frame)
-								: json_null());
-		hs_json_put(object, "folded_frames", hs_json_integer(site->folded_frames));
-		hs_json_put(object, "frames", stack);
-		hs_json_put(object, "suppression", hs_suppression_of_site_json(report->profile, site));
-		json_array_append_new(sites, object);
+		hs_text_add(&text, i ? "," : "");
+		add_site(&text, report, &report->sites->items[i], frames);
 	}
-	hs_json_put(document, "site_count", hs_json_integer(report->sites->count));
-	hs_json_put(document, "sites", sites);
+	hs_text_add(&text, "]");
+	return text;
 }
 
 static json_t *pair(uint64_t time_us, uint64_t bytes)
@@ -100,7 +114,8 @@ void hs_report_json(struct hs_text *text, const struct hs_report *report)
 	hs_json_put(document, "hidden", hidden_json(report));
 	struct hs_json_frames frames;
 	hs_json_frames_start(&frames, report->profile);
-	put_sites(document, report, &frames);
+	struct hs_text sites = make_sites(report, &frames);
+	hs_json_put(document, "site_count", hs_json_integer(report->sites->count));
 	hs_report_views_json(document, report, &frames);
 	hs_json_frames_end(&frames, document);
 	for (uint32_t i = 0; i < replay->point_count; i++)
@@ -117,5 +132,10 @@ void hs_report_json(struct hs_text *text, const struct hs_report *report)
 	hs_json_put(document, "rss", rss);
 	hs_json_put(document, "threads", hs_json_threads(report->profile));
 	hs_json_put(document, "modules", hs_json_modules(report->profile));
-	hs_json_dump(text, document);
+	hs_json_add(text, document);
+	text->count--; /* the document's end: the sites are the last of it */
+	hs_text_add(text, ",\"sites\":");
+	hs_text_add_bytes(text, sites.bytes, sites.count);
+	hs_text_add(text, "}\n");
+	hs_text_free(&sites);
 }

@@ -18,6 +18,17 @@ json_t *hs_json_integer(uint64_t value)
 	return json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value);
 }
 
+void hs_json_add_integer(struct hs_text *text, uint64_t value)
+{
+	char digits[24], *at = digits + sizeof(digits);
+	if (value > INT64_MAX) /* as hs_json_integer */
+		value = INT64_MAX;
+	do
+		*--at = (char)('0' + value % 10);
+	while (value /= 10);
+	hs_text_add_bytes(text, at, (size_t)(digits + sizeof(digits) - at));
+}
+
 static void put_known(json_t *object, const char *name, uint64_t value, bool known)
 {
 	hs_json_put(object, name, known ? hs_json_integer(value) : json_null());
@@ -58,6 +69,28 @@ void hs_json_put_counts(json_t *object, const struct hs_counts *counts, bool max
 	put_known(object, "suppressed_blocks", counts->suppressed_blocks, !(unknown & HS_TOLD_LIVE_BLOCKS));
 }
 
+static void add_known(struct hs_text *text, const char *name, uint64_t value, bool known)
+{
+	hs_text_add(text, "\"");
+	hs_text_add(text, name);
+	hs_text_add(text, "\":");
+	if (known)
+		hs_json_add_integer(text, value);
+	else
+		hs_text_add(text, "null");
+	hs_text_add(text, ",");
+}
+
+void hs_json_add_counts(struct hs_text *text, const struct hs_counts *counts, uint32_t unknown)
+{
+	uint64_t values[HS_COUNT_FIELDS];
+	memcpy(values, counts, sizeof(values));
+	for (unsigned i = 0; i < HS_COUNT_FIELDS; i++)
+		add_known(text, hs_told_names[i], values[i], !(unknown & 1u << i));
+	add_known(text, "suppressed_bytes", counts->suppressed_bytes, !(unknown & HS_TOLD_LIVE_BYTES));
+	add_known(text, "suppressed_blocks", counts->suppressed_blocks, !(unknown & HS_TOLD_LIVE_BLOCKS));
+}
+
 json_t *hs_json_frame(const struct hs_profile *profile, const struct hs_frame *frame)
 {
 	json_t *object = json_object();
@@ -82,16 +115,19 @@ void hs_json_frames_start(struct hs_json_frames *frames, const struct hs_profile
 		hs_allocate_zero((size_t)profile->frame_count + 1, sizeof(*frames->index_of_frame));
 }
 
-json_t *hs_json_frames_index(struct hs_json_frames *frames, uint32_t frame)
+uint32_t hs_json_frames_number(struct hs_json_frames *frames, uint32_t frame)
 {
-	if (frame == UINT32_MAX)
-		return json_null();
 	if (frames->index_of_frame[frame] == 0) {
 		json_array_append_new(frames->array,
 				      hs_json_frame(frames->profile, &frames->profile->frames[frame]));
 		frames->index_of_frame[frame] = (uint32_t)json_array_size(frames->array);
 	}
-	return hs_json_integer(frames->index_of_frame[frame] - 1);
+	return frames->index_of_frame[frame] - 1;
+}
+
+json_t *hs_json_frames_index(struct hs_json_frames *frames, uint32_t frame)
+{
+	return frame == UINT32_MAX ? json_null() : hs_json_integer(hs_json_frames_number(frames, frame));
 }
 
 void hs_json_frames_end(struct hs_json_frames *frames, json_t *document)

@@ -3,6 +3,7 @@
 #ifndef HS_EXPORT_JSON_H
 #define HS_EXPORT_JSON_H
 
+#include "base/text.h"
 #include "profile/diff.h"
 #include "profile/profile.h"
 
@@ -20,6 +21,9 @@ json_t *hs_json_words(char *const *words); /* NULL-terminated, or NULL */
 /* All counts, null for those that are in `unknown` (HS_TOLD_...); without the maxima for sums, since
  * maxima do not add up. */
 void hs_json_put_counts(json_t *object, const struct hs_counts *counts, bool maxima, uint32_t unknown);
+/* The same as text, for documents of very many: `"name":value,` for each count, maxima included. */
+void hs_json_add_counts(struct hs_text *text, const struct hs_counts *counts, uint32_t unknown);
+void hs_json_add_integer(struct hs_text *text, uint64_t value);
 json_t *hs_json_frame(const struct hs_profile *profile, const struct hs_frame *frame);
 
 /* The frames that a document refers to by index, each once. */
@@ -29,7 +33,8 @@ struct hs_json_frames {
 	uint32_t *index_of_frame; /* + 1 */
 };
 void hs_json_frames_start(struct hs_json_frames *frames, const struct hs_profile *profile);
-/* The index of a frame of the profile in the array, or null for UINT32_MAX. */
+/* The index of a frame of the profile in the array; or null for UINT32_MAX. */
+uint32_t hs_json_frames_number(struct hs_json_frames *frames, uint32_t frame);
 json_t *hs_json_frames_index(struct hs_json_frames *frames, uint32_t frame);
 /* Puts the array under "frames". */
 void hs_json_frames_end(struct hs_json_frames *frames, json_t *document);

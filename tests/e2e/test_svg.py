@@ -326,7 +326,7 @@ def test_nothing_allocated(export, tmp_path):
 
 def test_json_is_what_print_writes(run_heapscope, make, server, tmp_path):
     for recording in make(BLOCKS), server:
-        for options in [], ["--raw"]:
+        for options in [], ["--raw"], ["--hide", "parse", "--min-size", "60", "--config", ""]:
             done = run_heapscope("export", "-f", "json", *options, "-o", "-", recording)
             assert done.returncode == 0 and json.loads(done.stdout)["schema"] == "heapscope-print-1"
             assert done.stdout == run_heapscope("print", "--json", *options, recording).stdout
