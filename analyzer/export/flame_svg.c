@@ -329,6 +329,8 @@ static void add_legend(struct writing *writing, double y)
 	}
 	switch (writing->flame->options->flame.palette) {
 	case HS_FLAME_CODE:
+		if (writing->flame->sides[HS_FLAME_NEW].export.profile->module_count == 0)
+			break; /* nothing is known of that */
 		add_key(writing, &x, y, 1, "own code");
 		add_key(writing, &x, y, SHADES + 1, "libraries");
 		if (writing->flame->options->raw)

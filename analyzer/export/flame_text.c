@@ -153,6 +153,18 @@ void hs_flame_add_short(struct hs_text *text, const struct hs_flame *flame,
 /* ---- the head -------------------------------------------------------------------------------------------
  */
 
+/* What was run, without its folder; of a file that does not tell that, its own name. */
+static void add_command(struct hs_text *text, const struct hs_flame *flame)
+{
+	enum { COLUMNS = 36 };
+	char *line = hs_command_line(facts_of(flame)), *command = hs_line_text(line, NULL);
+	const char *slash = strrchr(command, '/'), *space = strchr(command, ' ');
+	const char *name = slash && slash[1] && (!space || slash < space) ? slash + 1 : command;
+	hs_middle_short(text, *name ? name : hs_last_component(flame->options->path), COLUMNS, true);
+	free(command);
+	free(line);
+}
+
 void hs_flame_add_title(struct hs_text *text, const struct hs_flame *flame)
 {
 	const struct hs_flame_node *root = &flame->nodes[0];
@@ -160,12 +172,7 @@ void hs_flame_add_title(struct hs_text *text, const struct hs_flame *flame)
 		hs_text_add(text, flame->options->flame.title);
 		return;
 	}
-	char *line = hs_command_line(facts_of(flame)), *command = hs_line_text(line, NULL);
-	const char *slash = strrchr(command, '/'), *space = strchr(command, ' ');
-	const char *name = slash && slash[1] && (!space || slash < space) ? slash + 1 : command;
-	hs_middle_short(text, name, 60, true);
-	free(command);
-	free(line);
+	add_command(text, flame);
 	hs_text_add(text, ": ");
 	add_total(text, flame, root->values[HS_FLAME_NEW]);
 	if (flame->side_count == 1)
@@ -198,8 +205,15 @@ static void add_recorded(struct hs_text *text, const struct hs_flame *flame)
 	time_t seconds = (time_t)(facts->start_unix_us / 1000000);
 	struct tm utc;
 	char date[40];
-	if (facts->start_unix_us && gmtime_r(&seconds, &utc) &&
-	    strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S UTC", &utc))
+	if (facts->merged.recordings) {
+		hs_text_addf(text, "Merged from %s, whose peaks are added up. ",
+			     hs_counted(facts->merged.recordings, "recording").text);
+		return;
+	}
+	if (facts->imported)
+		hs_text_addf(text, "Imported from %s", facts->imported);
+	else if (facts->start_unix_us && gmtime_r(&seconds, &utc) &&
+		 strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S UTC", &utc))
 		hs_text_addf(text, "Recorded %s", date);
 	else
 		hs_text_add(text, "Recorded at an unknown time");
@@ -243,9 +257,9 @@ static void add_baseline(struct hs_text *text, const struct hs_flame *flame)
 	hs_middle_short(text, flame->options->baseline_path, 60, true);
 	hs_text_addf(text, "; the width is what it is %s.", widths[options->widths]);
 	if (hidden) {
-		hs_text_add(text, " Not drawn so: ");
+		hs_text_add(text, " Not drawn: ");
 		add_total(text, flame, hidden);
-		hs_text_addf(text, ", on stacks that only the %s recording has (--widths larger).",
+		hs_text_addf(text, ", on stacks that only the %s recording has (--widths larger draws them).",
 			     side == HS_FLAME_OLD ? "old" : "new");
 	}
 	hs_text_add(text, "\n");

@@ -44,7 +44,8 @@ static enum hs_flame_code code_of(const struct hs_profile *profile, const bool *
 {
 	if (frame->internal)
 		return HS_FLAME_INTERNAL;
-	return frame->module < profile->module_count && own[frame->module] ? HS_FLAME_OWN : HS_FLAME_LIBRARY;
+	bool mine = frame->module < profile->module_count ? own[frame->module] : profile->module_count == 0;
+	return mine ? HS_FLAME_OWN : HS_FLAME_LIBRARY;
 }
 
 static const char *last_component(const char *path)

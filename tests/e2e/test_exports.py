@@ -116,6 +116,8 @@ def test_folded_values(export, made):
     assert read_folded(export("folded", made, "--metric", "temporary")) == {("main", "drop"): 1}
     assert read_folded(export("folded", made, "--metric", "leaked")) == {("main", "keep"): 3000}
     assert read_folded(export("folded", made, "--metric", "moved")) == {("main", "keep"): 1000}
+    # from 10 to 40 us, from 40 to the end at 50; from 20 to 30
+    assert read_folded(export("folded", made, "--metric", "lifetime")) == {("main", "keep"): 40, ("main", "drop"): 10}
 
 
 @pytest.mark.parametrize("metric", METRICS)

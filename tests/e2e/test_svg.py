@@ -261,7 +261,7 @@ def test_difference(make, export):
     # from blue over grey to orange, by how much it changed
     assert [boxes[name].kind for name in ("main", "shrunk", "same", "grown", "new")] == ["c1", "c2", "c3", "c6", "c6"]
     assert boxes["grown"].width == pytest.approx(1180 * 300 / 645)
-    assert any("Not drawn so: 400 B live at the peak, on stacks that only the old recording has (--widths larger)." in words
+    assert any("Not drawn: 400 B live at the peak, on stacks that only the old recording has (--widths larger draws them)." in words
                for words in picture.words)
     boxes = {box.name: box for box in Picture(export(new, "--against", old, "--widths", "larger")).boxes}
     assert (boxes["gone"].value, boxes["gone"].old, boxes["gone"].kind) == (0, 400, "c0")
@@ -322,6 +322,28 @@ def test_nothing_allocated(export, tmp_path):
         picture = Picture(export(path, *options))
         assert [(box.name, box.value) for box in picture.boxes] == [("all", 0)]
         assert "0 B live at the peak" in picture.title
+
+
+def test_imported_and_merged(run_heapscope, make, export, tmp_path):
+    """A profiler's samples draw as a flame graph, two of them as a differential one; what is not known is not shown."""
+    for name, numbers in ("old", (30, 70)), ("new", (60, 40)):
+        (tmp_path / f"{name}.folded").write_text("main;a;b %d\nmain;c %d\n" % numbers)
+        assert run_heapscope("import", tmp_path / f"{name}.folded", "-o", tmp_path / f"{name}.hs.gz").returncode == 0
+    new, old = tmp_path / "new.hs.gz", tmp_path / "old.hs.gz"
+    picture = Picture(export(new))
+    assert picture.title == "new.hs.gz: 100 samples" and "Imported from folded. Nothing is left out." in picture.words
+    assert picture.values() == {("main",): 100, ("main", "a"): 60, ("main", "a", "b"): 60, ("main", "c"): 40}
+    assert picture.boxes[-1].lines == ["40 (40.0%), all of it itself"] and "own code" not in picture.words
+    boxes = {box.name: (box.value, box.old) for box in Picture(export(new, "--against", old)).boxes}
+    assert boxes == {"all": (100, 100), "main": (100, 100), "a": (60, 30), "b": (60, 30), "c": (40, 70)}
+    done = run_heapscope("export", "--format", "svg", "--chart", "-o", tmp_path / "x.svg", new)
+    assert done.returncode == 1 and "does not tell when something was allocated" in done.stderr
+    assert not (tmp_path / "x.svg").exists()
+    merged = tmp_path / "merged.hs.gz"
+    assert run_heapscope("merge", "-o", merged, make(BLOCKS, "one"), make(BLOCKS, "two")).returncode == 0
+    picture = Picture(export(merged))
+    assert picture.boxes[0].value == 2000 and picture.values()["main", "parse"] == 600
+    assert any("Merged from 2 recordings, whose peaks are added up." in words for words in picture.words)
 
 
 def test_json_is_what_print_writes(run_heapscope, make, server, tmp_path):
