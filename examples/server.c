@@ -4,11 +4,11 @@
  *	PUT /KEY (a body)    stores it
  *
  *	server [PORT]        serves on 127.0.0.1:PORT (8080) until it is killed
- *	server --once        serves one burst of requests that it makes to itself on a port of the kernel's
- *choice
+ *	server --once        serves one burst of requests that it makes to itself
  *
- * What there is to find: parse_request makes many short-lived strings; cache_put keeps every value (the cache
- *only grows); append_log grows one buffer by realloc; open_session forgets its greeting (the leak). */
+ * What there is to find: parse_request makes many short-lived strings; cache_put keeps every value (the
+ * cache only grows); append_log grows one buffer by realloc; open_session forgets its greeting (the leak). */
+#define _GNU_SOURCE 1
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>

@@ -1,9 +1,13 @@
-"""The example server (examples/server.c): what its first comment promises to be found is found. 2000 requests: 1000 PUT
-and 1000 GET."""
+"""The examples: what their first comments promise to be found is found. The server gets 2000 requests: 1000 PUT and 1000
+GET. docs/guide.md finds the same with the reports (test_guide.py)."""
 
 import re
 
 import pytest
+
+from conftest import ROOT
+
+EXAMPLES = ROOT / "examples"
 
 
 @pytest.fixture
@@ -63,6 +67,25 @@ def test_dhat(server, dhat):
     document = dhat(server)
     leaked = [point for point in document["pps"] if any(": open_session (" in document["ftbl"][i] for i in point["fs"])]
     assert sum(point["eb"] for point in leaked) == 192000
+
+
+def test_bills(compile, record, print_json):
+    document = print_json(record(compile(EXAMPLES / "bills.cc", "-O2", compiler="g++")))
+    # 20000 deliveries of 8 + 32 bytes; their copies' strings are as long as needed, with a NUL
+    strings = sum(len(f"crate of {what} at the back door") + 1 for what in ("milk", "butter", "yoghurt", "cream"))
+    assert sums(document, "main")["peak_bytes"] == 20000 * 40
+    copies = sums(document, "Delivery::Delivery(Delivery const&)")
+    assert (copies["peak_bytes"], copies["allocations"]) == (5000 * strings, 20000)
+    assert sums(document, "load")["peak_blocks"] == 20001
+    # the last time that the text grows, the old buffer and one of twice the size are live
+    assert sums(document, "render")["peak_blocks"] == 2
+
+
+def test_hits(compile, record, print_json):
+    document = print_json(record(compile(EXAMPLES / "hits.rs", "-O", compiler="rustc")))
+    fields = sums(document, "hits::field")
+    # four fields of 10000 lines; not temporary: the method, and the path when it is the first one of a page
+    assert (fields["allocations"], fields["temporary"]) == (40000, 30000 - 97)
 
 
 FORKS = """
