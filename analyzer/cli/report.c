@@ -407,7 +407,7 @@ static void add_next(struct hs_text *text, const struct hs_report *report)
 	struct hs_text path = {0};
 	hs_text_clean(&path, report->path);
 	hs_text_addf(text,
-		     "next: heapscope view --open %s   the same in the browser, to look around in\n"
+		     "next: heapscope view --open %s   the same in the browser\n"
 		     "      heapscope print -n 0 %s   all sites; --json for programs\n",
 		     path.bytes, path.bytes);
 	hs_text_free(&path);

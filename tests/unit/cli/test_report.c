@@ -179,7 +179,7 @@ static const char whole[] =
 "      -dbgsym)\n"
 "note: stacks are shown without the insides of allocators, containers and libc;\n"
 "      --raw shows them whole\n"
-"next: heapscope view --open server.hs.gz   the same in the browser, to look around in\n"
+"next: heapscope view --open server.hs.gz   the same in the browser\n"
 "      heapscope print -n 0 server.hs.gz   all sites; --json for programs\n";
 /* clang-format on */
 
