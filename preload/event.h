@@ -5,6 +5,11 @@
 
 #include "shim.h"
 
+/* In a function that the program calls: the state of its caller, with which the walk begins. */
+#define CALLER_PC ((uint64_t)__builtin_return_address(0))
+#define CALLER_SP ((uint64_t)__builtin_frame_address(0) + 16)
+#define CALLER_FP (*(uint64_t *)__builtin_frame_address(0))
+
 extern char __libc_single_threaded __attribute__((weak));
 
 /* `writing` is for handlers that interrupt this thread: until it stands, one may change the chunk. `busy` is
@@ -18,13 +23,18 @@ static inline void event_enter(struct thread *thread)
 }
 
 /* NULL: not recorded. */
-static inline struct thread *event_begin(void)
+static inline struct thread *event_begin_as(enum event_kind kind, uint64_t bytes)
 {
 	struct thread *thread = hs_thread;
-	if (unlikely(!thread || !load_relaxed(&hs_alive[0]) || thread->writing))
-		return hs_thread_enter_slowly();
+	if (unlikely(!thread || !load_relaxed(&hs_alive[ALIVE_AND_RECORDS]) || thread->writing))
+		return hs_thread_enter_slowly(kind, bytes);
 	event_enter(thread);
 	return thread;
+}
+
+static inline struct thread *event_begin(void)
+{
+	return event_begin_as(EVENT_OTHER, 0);
 }
 
 static inline void event_end(struct thread *thread)

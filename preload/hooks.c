@@ -12,15 +12,10 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* The state of our caller: what the walk begins with. */
-#define CALLER_PC ((uint64_t)__builtin_return_address(0))
-#define CALLER_SP ((uint64_t)__builtin_frame_address(0) + 16)
-#define CALLER_FP (*(uint64_t *)__builtin_frame_address(0))
-
 /* Books a block that the real allocator has given. */
 #define BOOK_ALLOC(block, size)                                                                              \
 	do {                                                                                                 \
-		struct thread *thread = event_begin();                                                       \
+		struct thread *thread = event_begin_as(EVENT_ALLOCATION, size);                              \
 		if (likely(thread)) {                                                                        \
 			uint64_t stamp = event_stamp();                                                      \
 			uint32_t node = hs_walk(thread, CALLER_PC, CALLER_SP, CALLER_FP);                    \
@@ -139,7 +134,7 @@ static void *leave_arena(void *old, void *block, size_t size)
  * waits for the outcome. */
 #define BOOK_REALLOC(result, old, size, call)                                                                \
 	do {                                                                                                 \
-		struct thread *thread = event_begin();                                                       \
+		struct thread *thread = event_begin_as(EVENT_REALLOC, size);                                 \
 		uint64_t before = thread ? event_stamp() : 0;                                                \
 		(result) = (call);                                                                           \
 		if (unlikely(!thread))                                                                       \

@@ -53,6 +53,16 @@ void hs_process_stop(enum hs_stop reason)
 		store_relaxed(&hs_process.header->stopped, reason);
 }
 
+void hs_process_heed_pauses(void)
+{
+	uint32_t records;
+	/* again if another thread has changed it meanwhile: the last one to look sees the last state */
+	do {
+		records = __atomic_load_n(&hs_process.pauses, __ATOMIC_SEQ_CST) == 0;
+		__atomic_store_n(&hs_alive[ALIVE_AND_RECORDS], records, __ATOMIC_SEQ_CST);
+	} while (records != (__atomic_load_n(&hs_process.pauses, __ATOMIC_SEQ_CST) == 0));
+}
+
 uint64_t hs_signals_block(void)
 {
 	uint64_t all = ~0ull, mask = 0;
@@ -252,6 +262,7 @@ static void begin(enum hs_origin origin)
 	hs_trie_begin();
 	hs_modules_begin();
 	header->lost_events = early_lost;
+	header->began_paused = hs_process.pauses != 0;
 	store_release(&header->ready, 1);
 }
 
@@ -263,7 +274,7 @@ static bool lives(uint32_t tid)
 
 void hs_process_forked(void)
 {
-	if (!hs_process.begun || load_relaxed(&hs_alive[0]))
+	if (!hs_process.begun || load_relaxed(&hs_alive[ALIVE]))
 		return;
 	uint64_t mask = hs_signals_block();
 	if (hs_threads_forked())
@@ -279,7 +290,7 @@ void hs_process_forked(void)
 /* The first process of this image, or a fork child after hs_process_forked. */
 static void begin_once(void)
 {
-	if (load_relaxed(&hs_alive[0]))
+	if (load_relaxed(&hs_alive[ALIVE]))
 		return;
 	if (hs_process.begun) {
 		void *parents_lifeline = hs_process.lifeline;
@@ -297,7 +308,8 @@ static void begin_once(void)
 		hs_process.was_recorded = hs_recording();
 		hs_process.begun = true;
 	}
-	store_release(&hs_alive[0], 1);
+	store_release(&hs_alive[ALIVE], 1);
+	hs_process_heed_pauses();
 }
 
 void hs_process_begin(void)
@@ -328,7 +340,7 @@ void hs_process_begin(void)
 __attribute__((constructor)) static void load(void)
 {
 	hs_real_begin();
-	if (!load_relaxed(&hs_alive[0]))
+	if (!load_relaxed(&hs_alive[ALIVE]))
 		hs_process_begin();
 	pthread_atfork(NULL, NULL, hs_process_forked);
 }

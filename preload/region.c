@@ -342,6 +342,7 @@ bool hs_chunk_next(struct thread *thread)
 	chunk->sequence = thread->sequence++;
 	chunk->thread = thread->serial;
 	chunk->tid = thread->tid;
+	chunk->mode = thread->mode;
 	/* Within an event the thread's stamp may be older than now: the delta starts at the one before. */
 	chunk->base_stamp = thread->chunk ? thread->last_stamp : hs_stamp_now();
 	/* A signal handler may come at any place. While it finds the thread's chunk busy it leaves the thread

@@ -8,6 +8,7 @@
  *   hooks.c      the interposed functions
  *   real.c       the next allocator behind us, and the arena for calls that come before it is known
  *   event.h      one event into the thread's chunk
+ *   annotations.c  what programs report by heapscope.h
  *   thread.c     per-thread state: claimed at the first event, given back at thread exit
  *   libc.c       other functions of libc that concern us: forks, dlopen
  *   region.c     areas of the shared region, chunks, waiting for the collector
@@ -76,6 +77,7 @@ struct process {
 	struct range loader, libc; /* ld.so and libc.so as they are mapped */
 	bool begun;                /* hs_process_begin has run, here or in an ancestor, */
 	bool was_recorded;         /* and has got a region */
+	uint32_t pauses;           /* that have not ended */
 	uint32_t epoch;            /* grows with each fork that this image is the child of */
 	/* The fork came from a signal handler that had interrupted us: what is below it on the stack may
 	 * still use what the parent had. */
@@ -86,7 +88,9 @@ struct process {
 };
 extern struct process hs_process;
 
-/* hs_alive[0] is 1 once this process has begun, and 0 again in a fork child: the page is wiped there. */
+/* hs_alive[ALIVE] is 1 once this process has begun, and 0 again in a fork child: the page is wiped there.
+ * ALIVE_AND_RECORDS is 0 also while the program has recording paused. */
+enum { ALIVE_AND_RECORDS, ALIVE };
 extern uint32_t hs_alive[HS_PAGE_BYTES / sizeof(uint32_t)];
 
 /* Connects and maps the region if that has not happened in this process. Idempotent; may be called from
@@ -97,6 +101,8 @@ void hs_process_begin(void);
  * in a signal handler, may go on in the child, private memory takes the region's place. */
 void hs_process_forked(void);
 void hs_process_stop(enum hs_stop reason);
+/* hs_process.pauses has changed. */
+void hs_process_heed_pauses(void);
 uint64_t hs_stamp_now(void);
 void hs_clock_freeze(bool freeze); /* the TSC cannot be read any more (or can again) */
 static inline bool hs_recording(void)
@@ -165,17 +171,27 @@ struct thread {
 	uint32_t epoch; /* the process's when it was claimed: a fork child's own threads have states of their
 			   own */
 	bool internal;  /* our own code allocates (dlopen of libunwind): pass through */
+	uint8_t mode;   /* enum hs_stream_mode */
 	struct thread *next_free;
 	struct thread *nested; /* for signal handlers that interrupt an event of this one */
+	/* The same thread's writers of streams in other modes, or NULL; and of such a one, whose it is. */
+	struct thread *slabs, *paused, *owner;
+	uint32_t slab_depth; /* of brackets around allocations of slabs */
 } __attribute__((aligned(64)));
 
 extern __thread struct thread *hs_thread __attribute__((tls_model("initial-exec")));
 /* How many functions of ours are under way in this thread, outside of an event, that use the region. */
 extern __thread uint32_t hs_inside __attribute__((tls_model("initial-exec")));
 
-/* The slow half of hs_event_begin: claims a state, or a second one in a signal handler that interrupted an
- * event. NULL: this event is not recorded. */
-struct thread *hs_thread_enter_slowly(void);
+/* What an event is about to book. */
+enum event_kind { EVENT_ALLOCATION, EVENT_REALLOC, EVENT_OTHER };
+
+/* The slow half of event_begin: claims a state, or a second one in a signal handler that interrupted an
+ * event; looks whether recording is paused. NULL: this event is not recorded. `bytes` of an allocation. */
+struct thread *hs_thread_enter_slowly(enum event_kind kind, uint64_t bytes);
+/* What this thread allocates from now on is memory of a pool, until the same is undone. */
+void hs_thread_begin_slabs(void);
+void hs_thread_end_slabs(void);
 void hs_threads_begin(void); /* once a process, also in a fork child */
 /* In a fork child: this thread's states are given up, and may still be used by a hook that the fork has
  * interrupted. true: perhaps there is one. */

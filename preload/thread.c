@@ -83,7 +83,7 @@ static uint32_t serial_of_thread(struct hs_region_header *header, uint32_t epoch
 	return own_serial.number;
 }
 
-static struct thread *claim(void)
+static struct thread *claim(enum hs_stream_mode mode)
 {
 	/* In this order: a fork that interrupts us makes the state one of the parent's. */
 	uint32_t epoch = load_relaxed(&hs_process.epoch);
@@ -103,7 +103,9 @@ static struct thread *claim(void)
 		return NULL;
 	}
 	thread->epoch = epoch;
-	thread->nested = NULL;
+	thread->nested = thread->slabs = thread->paused = thread->owner = NULL;
+	thread->slab_depth = 0;
+	thread->mode = (uint8_t)mode;
 	thread->writing = 0;
 	thread->known = thread->frames;
 	thread->internal = false;
@@ -126,9 +128,12 @@ static void give_back(struct thread *thread)
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (!hs_thread_is_current(thread))
 		return;
-	if (thread->nested)
-		give_back(thread->nested);
-	thread->nested = NULL;
+	struct thread **others[] = {&thread->nested, &thread->slabs, &thread->paused};
+	for (unsigned i = 0; i < sizeof others / sizeof *others; i++) {
+		if (*others[i])
+			give_back(*others[i]);
+		*others[i] = NULL;
+	}
 	store_relaxed(&thread->chunk->last, 1);
 	store_release(&header->chunk_state[thread->chunk_index], HS_CHUNK_FULL);
 	push_free(thread, thread);
@@ -140,6 +145,8 @@ static void thread_ends(void *value)
 {
 	struct thread *thread = value;
 	hs_inside++;
+	if (hs_thread && hs_thread->owner == thread && !hs_thread->writing)
+		hs_thread = thread; /* it ends amidst an allocation of slabs */
 	if (thread == hs_thread && !thread->writing) {
 		hs_thread = NULL;
 		give_back(thread);
@@ -171,7 +178,7 @@ static struct thread *own_state(void)
 {
 	if (hs_thread)
 		return hs_thread;
-	struct thread *thread = claim();
+	struct thread *thread = claim(HS_STREAM_PLAIN);
 	if (!thread)
 		return NULL;
 	if (hs_thread) {
@@ -189,10 +196,40 @@ static struct thread *own_state(void)
 	return thread;
 }
 
-static struct thread *enter_slowly(void)
+/* The thread's writer of a stream in another mode; NULL: there is none to be had. */
+static struct thread *other_writer(struct thread *owner, enum hs_stream_mode mode)
+{
+	struct thread **place = mode == HS_STREAM_SLABS ? &owner->slabs : &owner->paused;
+	if (*place)
+		return *place;
+	struct thread *other = claim(mode);
+	if (other && !hs_thread_is_current(owner))
+		return NULL; /* a fork has come between */
+	if (other)
+		other->owner = owner;
+	return *place = other;
+}
+
+/* Recording is paused. NULL: the event does not count. */
+static struct thread *enter_paused(struct thread *thread, enum event_kind kind, uint64_t bytes)
+{
+	if (kind == EVENT_OTHER || thread->mode == HS_STREAM_SLABS)
+		return thread;
+	if (kind == EVENT_REALLOC)
+		return other_writer(thread, HS_STREAM_PAUSED);
+	struct hs_region_header *header = load_relaxed(&hs_process.header);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (hs_thread_is_current(thread)) {
+		__atomic_add_fetch(&header->skipped_allocations, 1, __ATOMIC_RELAXED);
+		__atomic_add_fetch(&header->skipped_bytes, bytes, __ATOMIC_RELAXED);
+	}
+	return NULL;
+}
+
+static struct thread *enter_slowly(enum event_kind kind, uint64_t bytes)
 {
 	/* Before the first event of the process, and in a fork child. */
-	if (unlikely(!load_relaxed(&hs_alive[0]))) {
+	if (unlikely(!load_relaxed(&hs_alive[ALIVE]))) {
 		hs_process_forked();
 		hs_process_begin();
 	}
@@ -201,12 +238,19 @@ static struct thread *enter_slowly(void)
 	struct thread *thread = own_state();
 	if (!thread)
 		return NULL;
+	if (unlikely(load_relaxed(&hs_process.pauses))) {
+		if (thread->internal || (thread->paused && thread->paused->internal))
+			return NULL;
+		thread = enter_paused(thread, kind, bytes);
+		if (!thread)
+			return NULL;
+	}
 	/* A handler that interrupted an event (or the handler of such a one) writes a stream of its own. */
 	while (thread->writing) {
 		if (thread->internal)
 			return NULL;
 		if (!thread->nested)
-			thread->nested = claim();
+			thread->nested = claim(HS_STREAM_PLAIN);
 		thread = thread->nested;
 		if (!thread)
 			return NULL;
@@ -215,22 +259,63 @@ static struct thread *enter_slowly(void)
 	return thread;
 }
 
-struct thread *hs_thread_enter_slowly(void)
+struct thread *hs_thread_enter_slowly(enum event_kind kind, uint64_t bytes)
 {
 	hs_inside++;
-	struct thread *thread = enter_slowly();
+	struct thread *thread = enter_slowly(kind, bytes);
 	hs_inside--;
 	return thread;
+}
+
+void hs_thread_begin_slabs(void)
+{
+	struct thread *thread = event_begin();
+	if (!thread)
+		return;
+	event_end(thread);
+	if (thread != hs_thread)
+		return; /* in a signal handler */
+	if (thread->mode == HS_STREAM_SLABS) {
+		thread->slab_depth++;
+		return;
+	}
+	hs_inside++;
+	struct thread *slabs = other_writer(thread, HS_STREAM_SLABS);
+	if (slabs) {
+		slabs->slab_depth = 1;
+		hs_thread = slabs;
+	}
+	hs_inside--;
+}
+
+void hs_thread_end_slabs(void)
+{
+	struct thread *thread = hs_thread;
+	if (thread && thread->mode == HS_STREAM_SLABS && --thread->slab_depth == 0)
+		hs_thread = thread->owner;
+}
+
+/* What the fork child's thread left behind of a state and those of signal handlers that interrupted it. */
+static bool forget(struct thread *thread)
+{
+	bool interrupted = false;
+	for (; thread; thread = thread->nested) {
+		interrupted |= thread->writing != 0;
+		thread->chunk = &no_chunk;
+		thread->end = NULL; /* no record has room: hs_chunk_next tells */
+	}
+	return interrupted;
 }
 
 bool hs_threads_forked(void)
 {
 	bool interrupted = hs_inside > 0;
-	for (struct thread *thread = hs_thread; thread; thread = thread->nested) {
-		interrupted |= thread->writing != 0;
-		thread->chunk = &no_chunk;
-		thread->end = NULL; /* no record has room: hs_chunk_next tells */
+	struct thread *owner = hs_thread && hs_thread->owner ? hs_thread->owner : hs_thread;
+	for (struct thread *thread = owner; thread; thread = thread->nested) {
+		interrupted |= forget(thread->slabs);
+		interrupted |= forget(thread->paused);
 	}
+	interrupted |= forget(owner);
 	hs_thread = NULL;
 	return interrupted;
 }

@@ -5,6 +5,8 @@
 
 #include "record/drain.h"
 
+#include <string.h>
+
 enum { HS_BATCH_ITEMS = 256 };
 #define HS_STAMP_MOST (UINT64_MAX >> 2) /* keeps hostile stamps sortable */
 #define HS_SIZE_MOST (1ULL << 48)       /* no address space holds a larger block */
@@ -14,11 +16,13 @@ struct hs_decoded {
 	uint32_t words; /* of the record */
 	bool has_second;
 	uint64_t second_address; /* at `stamp`; size and node are the item's */
+	uint32_t op;             /* of news */
 };
 
 enum hs_decode_result {
 	HS_DECODE_ITEM,
 	HS_DECODE_STAMP, /* only a stamp */
+	HS_DECODE_NEWS,  /* an item whose particulars hs_decode_news gets */
 	HS_DECODE_DAMAGED,
 };
 
@@ -27,7 +31,7 @@ enum hs_decode_result {
 static inline uint64_t hs_item_key(uint64_t stamp, enum hs_item_kind kind, uint64_t least)
 {
 	uint64_t key = (stamp < HS_STAMP_MOST ? stamp : HS_STAMP_MOST) << 1;
-	key |= kind != HS_ITEM_FREE && kind != HS_ITEM_DETACH;
+	key |= kind >= HS_ITEM_ALLOC;
 	return key > least ? key : least;
 }
 
@@ -52,7 +56,9 @@ static inline enum hs_decode_result hs_decode_wide(const uint64_t *words, uint32
 						   struct hs_item *item, struct hs_decoded *out)
 {
 	static const uint8_t lengths[] = {
-		[HS_WIDE_STAMP] = 2, [HS_WIDE_FREE] = 3, [HS_WIDE_ALLOC] = 5, [HS_WIDE_REALLOC] = 7};
+		[HS_WIDE_STAMP] = 2,        [HS_WIDE_FREE] = 3,       [HS_WIDE_ALLOC] = 5,
+		[HS_WIDE_REALLOC] = 7,      [HS_WIDE_POOL_ALLOC] = 6, [HS_WIDE_POOL_FREE] = 3,
+		[HS_WIDE_POOL_REALLOC] = 7, [HS_WIDE_POOL_RESET] = 3, [HS_WIDE_NOTE] = 3};
 	uint64_t op = first >> 2, word[7];
 	if (op >= sizeof lengths || !lengths[op] || lengths[op] > available)
 		return HS_DECODE_DAMAGED;
@@ -73,17 +79,60 @@ static inline enum hs_decode_result hs_decode_wide(const uint64_t *words, uint32
 		if (item->size > HS_SIZE_MOST)
 			return HS_DECODE_DAMAGED;
 		break;
+	case HS_WIDE_POOL_ALLOC:
+	case HS_WIDE_POOL_REALLOC:
+	case HS_WIDE_POOL_FREE:
+	case HS_WIDE_POOL_RESET:
+	case HS_WIDE_NOTE:
+		item->stamp = out->stamp = word[2];
+		out->op = (uint32_t)op;
+		item->kind =
+			op == HS_WIDE_POOL_FREE || op == HS_WIDE_POOL_RESET ? HS_ITEM_NEWS_END : HS_ITEM_NEWS;
+		return HS_DECODE_NEWS;
 	default:
 		item->size = word[5];
 		item->node = (uint32_t)word[6];
 		if (item->size > HS_SIZE_MOST)
 			return HS_DECODE_DAMAGED;
 		hs_decode_realloc(item, out, word[1], word[2], word[3], word[4]);
-		return HS_DECODE_ITEM;
+		return (word[1] | word[3]) & HS_KEY_BITS ? HS_DECODE_DAMAGED : HS_DECODE_ITEM;
 	}
 	item->address = word[1];
 	item->stamp = out->stamp = word[2];
-	return HS_DECODE_ITEM;
+	return item->address & HS_KEY_BITS ? HS_DECODE_DAMAGED : HS_DECODE_ITEM;
+}
+
+/* After HS_DECODE_NEWS. Each word is read anew, and nothing that was read before is relied on. */
+static inline enum hs_decode_result hs_decode_news(const uint64_t *words, uint32_t available,
+						   struct hs_item *item, struct hs_decoded *out,
+						   struct hs_news *news)
+{
+	*news = (struct hs_news){.op = out->op};
+	uint64_t first = hs_peek(&words[1]);
+	item->address = (uintptr_t)news;
+	if (item->kind == HS_ITEM_NEWS_END) {
+		news->block = news->slab = first;
+	} else if (news->op == HS_WIDE_NOTE) {
+		uint64_t bytes = first >> 8, name_words = (bytes + 7) / 8;
+		news->note = first & 0xff;
+		if (bytes > HS_NOTE_NAME_MOST || name_words > available - out->words)
+			return HS_DECODE_DAMAGED;
+		for (uint32_t i = 0; i < name_words; i++) {
+			uint64_t word = hs_peek(&words[out->words + i]);
+			memcpy(news->name + i * 8, &word, sizeof word);
+		}
+		out->words += (uint32_t)name_words;
+		news->name[bytes] = 0;
+	} else {
+		news->block = first;
+		news->slab = hs_peek(&words[3]);
+		news->size = hs_peek(&words[4]);
+		item->node = (uint32_t)hs_peek(&words[5]);
+		news->old = out->words > 6 ? hs_peek(&words[6]) : 0;
+		if (news->size > HS_SIZE_MOST)
+			return HS_DECODE_DAMAGED;
+	}
+	return (news->block | news->slab | news->old) & HS_KEY_BITS ? HS_DECODE_DAMAGED : HS_DECODE_ITEM;
 }
 
 /* `available` words are there, one at least; deltas count from `stamp`. */

@@ -119,6 +119,19 @@ char *hs_image_footer(const struct hs_image *image)
 	put_count(object, "late_events", image->late_events);
 	put_count(object, "repaired_frees", image->pairs.repaired_frees);
 	put_count(object, "peak_rss_bytes", image->peak_rss_bytes);
+	put_count(object, "skipped_allocations", image->skipped_allocations);
+	put_count(object, "skipped_bytes", image->skipped_bytes);
+	const struct hs_pools *pools = &image->pairs.pools;
+	json_object_set_new(object, "pools",
+			    pools->allocated_slabs || pools->allocations
+				    ? json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "slabs",
+						(json_int_t)pools->allocated_slabs, "slab_most_bytes",
+						(json_int_t)pools->slab_most_bytes, "slab_live_bytes",
+						(json_int_t)pools->slab_bytes, "allocations",
+						(json_int_t)pools->allocations, "most_bytes",
+						(json_int_t)pools->most_bytes, "live_bytes",
+						(json_int_t)pools->live_bytes)
+				    : json_null());
 	put_count(object, "unseen_libraries", image->unseen_libraries);
 	json_object_set_new(object, "unseen_library",
 			    image->unseen_libraries ? text_value(image->unseen_library) : json_null());

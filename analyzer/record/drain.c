@@ -57,6 +57,7 @@ struct hs_drain {
 	uint64_t late, damaged, items;
 
 	struct hs_item batch[HS_BATCH_ITEMS];
+	struct hs_news news[HS_BATCH_ITEMS]; /* of those items of the batch that are news */
 	uint32_t batch_count;
 };
 
@@ -110,6 +111,7 @@ static struct hs_stream *stream_of(struct hs_drain *drain, const struct hs_chunk
 	stream->id = id;
 	stream->thread = hs_peek(&header->thread);
 	stream->tid = hs_peek(&header->tid);
+	stream->mode = hs_peek(&header->mode);
 	stream->first_chunk = NO_CHUNK;
 	stream->next_in_bucket = *bucket;
 	*bucket = stream;
@@ -409,6 +411,9 @@ static enum run run_words(struct hs_drain *drain, struct hs_stream *stream, uint
 		struct hs_decoded decoded;
 		enum hs_decode_result what =
 			hs_decode(words + position, end - position, stamp, item, &decoded);
+		if (what == HS_DECODE_NEWS)
+			what = hs_decode_news(words + position, end - position, item, &decoded,
+					      &drain->news[item - drain->batch]);
 		if (what != HS_DECODE_ITEM) {
 			drain->batch_count--;
 			drain->damaged += what == HS_DECODE_DAMAGED;

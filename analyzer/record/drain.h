@@ -14,12 +14,30 @@
 /* What can happen to a block. A realloc that moved is two items: other threads may get the old address
  * between the two, before the new block is there. */
 enum hs_item_kind {
+	/* At equal stamps these go first. */
 	HS_ITEM_FREE,
+	HS_ITEM_DETACH,   /* stamp before the call: the old block leaves its address */
+	HS_ITEM_NEWS_END, /* news of the end of blocks */
 	HS_ITEM_ALLOC,
 	HS_ITEM_RESIZE, /* in place; at the stamp after the call */
-	HS_ITEM_DETACH, /* stamp before the call: the old block leaves its address */
 	HS_ITEM_ATTACH, /* stamp after the call: it lives on at the new one */
+	HS_ITEM_NEWS,
 };
+
+/* What the program reports by heapscope.h: an item's address points to it, until the sink returns. Nothing is
+ * checked. */
+struct hs_news {
+	uint32_t op;                      /* enum hs_wide, from HS_WIDE_POOL_ALLOC on */
+	uint64_t block, slab, size, old;  /* of pools; the node is the item's */
+	uint32_t note;                    /* enum hs_note; */
+	char name[HS_NOTE_NAME_MOST + 1]; /* with a terminating 0 */
+};
+
+/* Blocks of pools and slabs stand in the same table as those of malloc, at their addresses with one of these
+ * bits, which no address has. */
+#define HS_KEY_POOL (1ULL << 62)
+#define HS_KEY_SLAB (1ULL << 63)
+#define HS_KEY_BITS (HS_KEY_POOL | HS_KEY_SLAB)
 
 /* A block that is live. address 0: none. */
 struct hs_block {
@@ -33,7 +51,9 @@ struct hs_block {
 /* One writer of the target: a thread, or a signal handler that interrupted one. */
 struct hs_stream {
 	uint32_t id, thread, tid; /* as the target says */
-	uint32_t file_thread;     /* 0: no event of it is in the file yet; set by the sink */
+	uint32_t mode;            /* likewise: enum hs_stream_mode */
+	uint32_t
+		file_thread; /* 0: no event of it is in the file yet, or mode is not plain; set by the sink */
 	struct hs_block detached; /* between DETACH and ATTACH; for the sink */
 
 	/* The rest is drain.c's. */

@@ -3,7 +3,7 @@
 
 /* Nodes are written at the latest when there are so many bytes of them: deep stacks make many between two
  * events members. */
-enum { NODE_BYTES_MOST = 1 << 20 };
+enum { NODE_BYTES_MOST = 1 << 20, MARK_BYTES_MOST = 1 << 20 };
 
 static void reset_columns(struct hs_encoder *encoder)
 {
@@ -39,7 +39,10 @@ void hs_encoder_free(struct hs_encoder *encoder)
 {
 	free(encoder->columns);
 	free(encoder->nodes);
+	for (uint32_t i = 0; i < encoder->thread_count; i++)
+		free(encoder->threads[i].own_name);
 	free(encoder->threads);
+	hs_bytes_free(&encoder->mark_bytes);
 	hs_bytes_free(&encoder->node_bytes);
 	hs_bytes_free(&encoder->module_bytes);
 	hs_bytes_free(&encoder->sample_bytes);
@@ -126,18 +129,38 @@ uint32_t hs_encoder_thread(struct hs_encoder *encoder, uint32_t serial, uint32_t
 	return encoder->thread_count++;
 }
 
+static void put_thread(struct hs_encoder *encoder, uint32_t id)
+{
+	const struct hs_encoder_thread *thread = &encoder->threads[id];
+	const char *name = thread->own_name ? thread->own_name : thread->name;
+	size_t most = thread->own_name ? SIZE_MAX : sizeof thread->name;
+	hs_bytes_varint(&encoder->scratch, id);
+	hs_bytes_varint(&encoder->scratch, thread->tid);
+	hs_bytes_string(&encoder->scratch, name, strnlen(name, most));
+}
+
+void hs_encoder_name_thread(struct hs_encoder *encoder, uint32_t id, const char *name)
+{
+	struct hs_encoder_thread *thread = &encoder->threads[id];
+	if (thread->own_name && strcmp(thread->own_name, name) == 0)
+		return;
+	free(thread->own_name);
+	thread->own_name = hs_copy_string(name);
+	if (id >= encoder->threads_written)
+		return;
+	encoder->scratch.count = 0; /* again: a later record counts */
+	put_thread(encoder, id);
+	hs_writer_member(&encoder->writer, HS_MEMBER_THREADS, &encoder->scratch, 1);
+}
+
 int hs_encoder_flush_threads(struct hs_encoder *encoder, uint32_t end)
 {
 	if (end <= encoder->threads_written)
 		return 0;
 	uint32_t items = end - encoder->threads_written;
 	encoder->scratch.count = 0;
-	for (; encoder->threads_written < end; encoder->threads_written++) {
-		const struct hs_encoder_thread *thread = &encoder->threads[encoder->threads_written];
-		hs_bytes_varint(&encoder->scratch, encoder->threads_written);
-		hs_bytes_varint(&encoder->scratch, thread->tid);
-		hs_bytes_string(&encoder->scratch, thread->name, strnlen(thread->name, sizeof thread->name));
-	}
+	for (; encoder->threads_written < end; encoder->threads_written++)
+		put_thread(encoder, encoder->threads_written);
 	return hs_writer_member(&encoder->writer, HS_MEMBER_THREADS, &encoder->scratch, items);
 }
 
@@ -150,6 +173,39 @@ void hs_encoder_sample(struct hs_encoder *encoder, uint64_t time_us, uint64_t rs
 	hs_bytes_varint(&encoder->sample_bytes, rss_bytes);
 	encoder->sample_us += delta;
 	encoder->new_samples++;
+}
+
+static void flush_marks(struct hs_encoder *encoder)
+{
+	if (encoder->new_marks)
+		hs_writer_member(&encoder->writer, HS_MEMBER_MARKS, &encoder->mark_bytes, encoder->new_marks);
+	encoder->new_marks = 0;
+	encoder->mark_bytes.count = 0;
+}
+
+void hs_encoder_mark(struct hs_encoder *encoder, enum hs_mark_kind kind, uint64_t time_us, uint32_t thread,
+		     const char *name, uint64_t phase)
+{
+	struct hs_bytes *bytes = &encoder->mark_bytes;
+	uint64_t delta = time_us > encoder->mark_us ? time_us - encoder->mark_us : 0;
+	if (!encoder->new_marks) {
+		hs_bytes_varint(bytes, encoder->mark_us);
+		hs_bytes_varint(bytes, encoder->mark_allocations);
+	}
+	hs_bytes_varint(bytes, kind);
+	hs_bytes_varint(bytes, delta);
+	hs_bytes_varint(bytes, encoder->now.allocations - encoder->mark_allocations);
+	if (kind == HS_MARK_PHASE_BEGIN || kind == HS_MARK_MOMENT) {
+		hs_bytes_varint(bytes, thread);
+		hs_bytes_string(bytes, name, strlen(name));
+	} else if (kind == HS_MARK_PHASE_END) {
+		hs_bytes_varint(bytes, phase);
+	}
+	encoder->mark_us += delta;
+	encoder->mark_allocations = encoder->now.allocations;
+	encoder->new_marks++;
+	if (bytes->count > MARK_BYTES_MOST)
+		flush_marks(encoder);
 }
 
 /* ---- events ------------------------------------------------------------------------------------------ */
@@ -196,5 +252,6 @@ int hs_encoder_flush(struct hs_encoder *encoder)
 				 encoder->new_samples);
 	encoder->new_samples = 0;
 	encoder->sample_bytes.count = 0;
+	flush_marks(encoder);
 	return encoder->writer.error ? -1 : 0;
 }

@@ -24,6 +24,7 @@ struct hs_encoder_thread {
 	uint32_t previous_node;
 	uint32_t serial, tid; /* in the target */
 	char name[16];
+	char *own_name; /* NULL, or what the program calls it */
 };
 
 struct hs_encoder {
@@ -51,9 +52,10 @@ struct hs_encoder {
 	size_t thread_capacity;
 	uint32_t threads_written;
 
-	struct hs_bytes module_bytes, sample_bytes, scratch;
-	uint32_t new_modules, new_samples;
+	struct hs_bytes module_bytes, sample_bytes, mark_bytes, scratch;
+	uint32_t new_modules, new_samples, new_marks;
 	uint64_t sample_us;
+	uint64_t mark_us, mark_allocations; /* of the last mark */
 };
 
 void hs_encoder_init(struct hs_encoder *encoder, struct hs_packer *packer, int fd);
@@ -78,7 +80,14 @@ uint32_t hs_encoder_node(struct hs_encoder *encoder, uint32_t parent, uint32_t m
 uint32_t hs_encoder_thread(struct hs_encoder *encoder, uint32_t serial, uint32_t tid);
 void hs_encoder_sample(struct hs_encoder *encoder, uint64_t time_us, uint64_t rss_bytes);
 
-/* Writes what is pending: modules, nodes, events, samples. Returns 0, or -1: the writer has an error. */
+/* A mark, after all allocations so far. Phases and moments have a thread (its file id) and a name, ends of
+ * phases the number of the phase. */
+void hs_encoder_mark(struct hs_encoder *encoder, enum hs_mark_kind kind, uint64_t time_us, uint32_t thread,
+		     const char *name, uint64_t phase);
+void hs_encoder_name_thread(struct hs_encoder *encoder, uint32_t id, const char *name);
+
+/* Writes what is pending: modules, nodes, events, samples, marks. Returns 0, or -1: the writer has an error.
+ */
 int hs_encoder_flush(struct hs_encoder *encoder);
 /* The threads with ids below `end` that are not in the file yet. */
 int hs_encoder_flush_threads(struct hs_encoder *encoder, uint32_t end);

@@ -246,6 +246,10 @@ static void begin_file(struct hs_image *image)
 	image->pairs.now_stamp = image->start_stamp;
 	image->flushed_ns = hs_monotonic_ns();
 	image->old_threads = 1;
+	if (hs_peek(&image->view.header->began_paused)) {
+		image->pairs.notes.paused = true;
+		hs_encoder_mark(&image->encoder, HS_MARK_PAUSE, 0, 0, NULL, 0);
+	}
 	if (fd < 0) {
 		image->encoder.writer.error = EBADF;
 		stop_writing(image, error.text);
@@ -363,7 +367,7 @@ uint64_t hs_image_round(struct hs_image *image, uint64_t now_ns)
 		image->flushed_events = encoder->written.events;
 		image->flushed_ns = now_ns;
 	}
-	bool something = encoder->count || encoder->new_samples >= SAMPLES_A_MEMBER ||
+	bool something = encoder->count || encoder->new_marks || encoder->new_samples >= SAMPLES_A_MEMBER ||
 			 encoder->threads_written < image->old_threads;
 	if (something && now_ns - image->flushed_ns > FLUSH_NS)
 		flush(image, now_ns, false);
@@ -452,6 +456,8 @@ static void keep_health(struct hs_image *image)
 	image->truncated_stacks = hs_peek(&header->truncated_stacks);
 	image->broken_stacks = hs_peek(&header->broken_stacks);
 	image->fallback_stacks = hs_peek(&header->fallback_stacks);
+	image->skipped_allocations = hs_peek(&header->skipped_allocations) + image->pairs.skipped_allocations;
+	image->skipped_bytes = hs_peek(&header->skipped_bytes) + image->pairs.skipped_bytes;
 	if (image->drain) {
 		image->lost_events += hs_drain_damaged(image->drain);
 		image->late_events = hs_drain_late(image->drain);

@@ -64,8 +64,8 @@ struct hs_image {
 	struct hs_pairing pairs;
 	uint32_t *module_of_file; /* region module of a file module */
 	size_t module_of_file_capacity;
-	char *stopped; /* NULL, or why nothing more is written */
-	char *suppressions; /* what __lsan_default_suppressions of the program returns, or NULL */
+	char *stopped;            /* NULL, or why nothing more is written */
+	char *suppressions;       /* what __lsan_default_suppressions of the program returns, or NULL */
 	bool suppressions_unread; /* there is one that cannot be read */
 	uint64_t flushed_ns, flushed_events;
 	uint32_t old_threads; /* were there at the last flush */
@@ -80,7 +80,8 @@ struct hs_image {
 	int end_value;
 	uint64_t duration_us;
 	uint64_t lost_events, truncated_stacks, broken_stacks, fallback_stacks, late_events;
-	uint32_t unseen_libraries; /* see region.h; and the first one's name */
+	uint64_t skipped_allocations, skipped_bytes; /* while recording was paused */
+	uint32_t unseen_libraries;                   /* see region.h; and the first one's name */
 	char unseen_library[256];
 };
 

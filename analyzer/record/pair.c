@@ -59,6 +59,8 @@ void hs_pairing_init(struct hs_pairing *pairs, struct hs_encoder *encoder, struc
 void hs_pairing_free(struct hs_pairing *pairs)
 {
 	free_slots(pairs->slots, pairs->slot_mask + 1);
+	hs_pools_free(&pairs->pools);
+	hs_notes_free(&pairs->notes);
 	free(pairs->thread_slots);
 	pairs->slots = NULL;
 	pairs->thread_slots = NULL;
@@ -145,12 +147,40 @@ static uint32_t find_thread(struct hs_pairing *pairs, uint32_t serial, uint32_t 
 	return id;
 }
 
-static inline uint32_t item_thread(struct hs_pairing *pairs, const struct hs_item *item)
+static uint32_t find_item_thread(struct hs_pairing *pairs, const struct hs_item *item)
 {
 	struct hs_stream *stream = item->stream;
-	if (__builtin_expect(!stream->file_thread, 0))
-		stream->file_thread = find_thread(pairs, stream->thread, stream->tid);
-	return stream->file_thread;
+	uint32_t thread = find_thread(pairs, stream->thread, stream->tid);
+	if (stream->mode == HS_STREAM_PLAIN)
+		stream->file_thread = thread;
+	return thread;
+}
+
+static inline uint32_t item_thread(struct hs_pairing *pairs, const struct hs_item *item)
+{
+	uint32_t thread = item->stream->file_thread;
+	return __builtin_expect(!thread, 0) ? find_item_thread(pairs, item) : thread;
+}
+
+/* A block begins, old (or NULL) ends, in a stream that has no thread yet: because its events are not booked
+ * as usual? Returns the thread, or 0: nothing is to be booked, but for the end of old, which the caller has
+ * taken out of the table. */
+static uint32_t begin_unusually(struct hs_pairing *pairs, const struct hs_item *item,
+				const struct hs_block *old)
+{
+	switch (item->stream->mode) {
+	case HS_STREAM_SLABS:
+		hs_pools_add_slab(pairs, item);
+		return 0;
+	case HS_STREAM_PAUSED:
+		if (old)
+			return find_item_thread(pairs, item);
+		pairs->skipped_allocations++;
+		pairs->skipped_bytes += item->size;
+		return 0;
+	default:
+		return find_item_thread(pairs, item);
+	}
 }
 
 static inline void write_free(struct hs_pairing *pairs, const struct hs_item *item,
@@ -163,11 +193,10 @@ static inline void write_free(struct hs_pairing *pairs, const struct hs_item *it
 	encoder->now.temporary += encoder->threads[block->thread].last_allocation == block->allocation;
 }
 
-static inline void write_begin(struct hs_pairing *pairs, const struct hs_item *item, enum hs_event_kind kind,
-			       const struct hs_block *old, struct hs_block *slot)
+static inline void write_begin(struct hs_pairing *pairs, const struct hs_item *item, uint32_t thread,
+			       enum hs_event_kind kind, const struct hs_block *old, struct hs_block *slot)
 {
 	struct hs_encoder *encoder = pairs->encoder;
-	uint32_t thread = item_thread(pairs, item);
 	uint32_t node = hs_nodes_file_id(pairs->nodes, item->node);
 	hs_encoder_start_event(encoder, kind, thread, item_time(pairs, item));
 	if (kind != HS_EVENT_ALLOC)
@@ -181,8 +210,9 @@ static inline void write_begin(struct hs_pairing *pairs, const struct hs_item *i
 	};
 }
 
-/* A new block at an address; old: the block that moved there, or NULL. */
-static inline void place(struct hs_pairing *pairs, const struct hs_item *item, const struct hs_block *old)
+/* A new block at an address; old: the block that it takes the place of, or NULL. */
+static inline void place_as(struct hs_pairing *pairs, const struct hs_item *item, uint32_t thread,
+			    enum hs_event_kind kind, const struct hs_block *old)
 {
 	struct hs_block *slot = find(pairs, item->address);
 	if (__builtin_expect(slot->address != 0, 0)) {
@@ -191,16 +221,31 @@ static inline void place(struct hs_pairing *pairs, const struct hs_item *item, c
 	} else {
 		pairs->live++;
 	}
-	write_begin(pairs, item, old ? HS_EVENT_MOVE : HS_EVENT_ALLOC, old, slot);
+	write_begin(pairs, item, thread, kind, old, slot);
 	if (__builtin_expect(pairs->live > pairs->live_most, 0))
 		enlarge(pairs);
+}
+
+static inline void place(struct hs_pairing *pairs, const struct hs_item *item, const struct hs_block *old)
+{
+	uint32_t thread = item->stream->file_thread;
+	if (__builtin_expect(!thread, 0)) {
+		thread = begin_unusually(pairs, item, old);
+		if (!thread) {
+			if (old)
+				write_free(pairs, item, old);
+			return;
+		}
+	}
+	place_as(pairs, item, thread, old ? HS_EVENT_MOVE : HS_EVENT_ALLOC, old);
 }
 
 static inline void take_free(struct hs_pairing *pairs, const struct hs_item *item)
 {
 	struct hs_block *block = find(pairs, item->address);
 	if (__builtin_expect(!block->address, 0)) {
-		pairs->unknown_frees++;
+		uint64_t bytes;
+		pairs->unknown_frees += !hs_pools_end_slab(pairs, item, &bytes);
 		return;
 	}
 	write_free(pairs, item, block);
@@ -210,25 +255,50 @@ static inline void take_free(struct hs_pairing *pairs, const struct hs_item *ite
 static void take_resize(struct hs_pairing *pairs, const struct hs_item *item)
 {
 	struct hs_block *block = find(pairs, item->address), old = *block;
-	if (old.address)
-		write_begin(pairs, item, HS_EVENT_RESIZE, &old, block);
-	else
-		place(pairs, item, NULL);
+	if (!old.address) {
+		if (!hs_pools_resize_slab(pairs, item))
+			place(pairs, item, NULL);
+		return;
+	}
+	uint32_t thread = item->stream->file_thread;
+	if (!thread && item->stream->mode == HS_STREAM_SLABS) {
+		hs_pairing_end(pairs, item, block);
+		hs_pools_add_slab(pairs, item);
+		return;
+	}
+	if (!thread)
+		thread = find_item_thread(pairs, item);
+	write_begin(pairs, item, thread, HS_EVENT_RESIZE, &old, block);
 }
 
 static void take_detach(struct hs_pairing *pairs, const struct hs_item *item)
 {
 	struct hs_block *block = find(pairs, item->address);
-	item->stream->detached = *block;
+	struct hs_block *detached = &item->stream->detached;
+	*detached = *block;
 	if (block->address)
 		take_out(pairs, block);
+	else if (hs_pools_end_slab(pairs, item, &detached->size))
+		detached->address = HS_KEY_SLAB;
 }
 
 static void take_attach(struct hs_pairing *pairs, const struct hs_item *item)
 {
 	struct hs_block old = item->stream->detached;
 	item->stream->detached.address = 0;
-	place(pairs, item, old.address ? &old : NULL);
+	if (old.address & HS_KEY_SLAB)
+		hs_pools_add_slab(pairs, item); /* it is one still */
+	else
+		place(pairs, item, old.address ? &old : NULL);
+}
+
+static void take_news(struct hs_pairing *pairs, const struct hs_item *item)
+{
+	const struct hs_news *news = (const struct hs_news *)(uintptr_t)item->address;
+	if (news->op == HS_WIDE_NOTE)
+		hs_notes_take(pairs, item, news);
+	else
+		hs_pools_take(pairs, item, news);
 }
 
 void hs_pairing_take(void *context, const struct hs_item *items, uint32_t count)
@@ -258,6 +328,53 @@ void hs_pairing_take(void *context, const struct hs_item *items, uint32_t count)
 		case HS_ITEM_ATTACH:
 			take_attach(pairs, item);
 			break;
+		case HS_ITEM_NEWS:
+		case HS_ITEM_NEWS_END:
+			take_news(pairs, item);
+			break;
 		}
 	}
+}
+
+/* ---- for pools and notes ------------------------------------------------------------------------------- */
+
+struct hs_block *hs_pairing_find(const struct hs_pairing *pairs, uint64_t key)
+{
+	return find(pairs, key);
+}
+
+uint32_t hs_pairing_thread(struct hs_pairing *pairs, const struct hs_item *item)
+{
+	return item_thread(pairs, item);
+}
+
+uint64_t hs_pairing_time(const struct hs_pairing *pairs, const struct hs_item *item)
+{
+	return item_time(pairs, item);
+}
+
+void hs_pairing_end(struct hs_pairing *pairs, const struct hs_item *item, struct hs_block *block)
+{
+	write_free(pairs, item, block);
+	take_out(pairs, block);
+}
+
+void hs_pairing_take_out(struct hs_pairing *pairs, struct hs_block *block)
+{
+	take_out(pairs, block);
+}
+
+void hs_pairing_begin(struct hs_pairing *pairs, const struct hs_item *item, enum hs_event_kind kind,
+		      const struct hs_block *old)
+{
+	place_as(pairs, item, item_thread(pairs, item), kind, old);
+}
+
+void hs_pairing_put(struct hs_pairing *pairs, const struct hs_block *block)
+{
+	struct hs_block *slot = find(pairs, block->address);
+	pairs->live += !slot->address;
+	*slot = *block;
+	if (pairs->live > pairs->live_most)
+		enlarge(pairs);
 }

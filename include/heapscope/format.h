@@ -16,7 +16,7 @@ enum hs_member_kind {
 	HS_MEMBER_NODES = 3, /* always before the events that use them */
 	HS_MEMBER_EVENTS = 4,
 	HS_MEMBER_SAMPLES = 5, /* RSS over time */
-	HS_MEMBER_MARKS = 6,   /* reserved: phases that the program named */
+	HS_MEMBER_MARKS = 6,   /* phases and moments that the program named, pauses */
 	HS_MEMBER_SYMBOLS = 7,
 	HS_MEMBER_THREADS = 8,
 	HS_MEMBER_FOOTER = 9,  /* JSON: totals, end, losses; the last member of a complete file */
@@ -47,14 +47,24 @@ enum hs_event_kind {
 	HS_EVENT_KINDS = 4,
 };
 
+/* Marks. Ends of phases tell the phase by its number, in the order of beginnings. */
+enum hs_mark_kind {
+	HS_MARK_PHASE_BEGIN = 1,
+	HS_MARK_PHASE_END = 2,
+	HS_MARK_MOMENT = 3,
+	HS_MARK_PAUSE = 4,
+	HS_MARK_RESUME = 5,
+};
+
 /* Columns of an events member, in this order, each preceded by its varint length in bytes. */
 enum hs_column {
-	HS_COLUMN_KIND = 0,     /* one byte an event */
-	HS_COLUMN_THREAD = 1,   /* runs: varint thread, varint length; the lengths sum to the events */
-	HS_COLUMN_TIME = 2,     /* runs: varint events in the microsecond of the one before, varint microseconds */
-	HS_COLUMN_NODE = 3,     /* ALLOC, MOVE, RESIZE */
-	HS_COLUMN_SIZE = 4,     /* ALLOC, MOVE, RESIZE */
-	HS_COLUMN_ENDED = 5,    /* FREE, MOVE, RESIZE */
+	HS_COLUMN_KIND = 0,   /* one byte an event */
+	HS_COLUMN_THREAD = 1, /* runs: varint thread, varint length; the lengths sum to the events */
+	HS_COLUMN_TIME =
+		2, /* runs: varint events in the microsecond of the one before, varint microseconds */
+	HS_COLUMN_NODE = 3,  /* ALLOC, MOVE, RESIZE */
+	HS_COLUMN_SIZE = 4,  /* ALLOC, MOVE, RESIZE */
+	HS_COLUMN_ENDED = 5, /* FREE, MOVE, RESIZE */
 	HS_COLUMNS = 6,
 };
 
