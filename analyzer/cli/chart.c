@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 8, LABEL = 11 };
+enum { ROWS = 8, LABEL = HS_CHART_LABEL };
 
 /* How full a cell is, in steps of 1/8 (UTF-8) or coarser (ASCII). */
 static const char *cell(unsigned eighths, bool utf8)
@@ -17,14 +17,13 @@ static const char *cell(unsigned eighths, bool utf8)
 	return utf8 ? blocks[eighths] : plain[eighths];
 }
 
-static unsigned column_of(uint64_t time_us, uint64_t end_us, unsigned columns)
+unsigned hs_chart_column(uint64_t time_us, uint64_t end_us, unsigned columns)
 {
 	uint64_t column = (uint64_t)((unsigned __int128)time_us * columns / end_us);
 	return column < columns ? (unsigned)column : columns - 1;
 }
 
-/* The last column that a span up to (not including) `until_us` reaches into. */
-static unsigned last_column_of(uint64_t until_us, uint64_t end_us, unsigned columns)
+unsigned hs_chart_last_column(uint64_t until_us, uint64_t end_us, unsigned columns)
 {
 	unsigned __int128 upper = ((unsigned __int128)until_us * columns + end_us - 1) / end_us;
 	return upper == 0 ? 0 : upper > columns ? columns - 1 : (unsigned)upper - 1;
@@ -37,8 +36,8 @@ static void heap_by_column(const struct hs_replay *replay, uint64_t end_us, uint
 	for (uint32_t i = 0; i < replay->point_count; i++) {
 		const struct hs_point *point = &replay->timeline[i];
 		uint64_t until = i + 1 < replay->point_count ? point[1].time_us : end_us;
-		unsigned first = column_of(point->time_us, end_us, columns);
-		unsigned last = last_column_of(until, end_us, columns);
+		unsigned first = hs_chart_column(point->time_us, end_us, columns);
+		unsigned last = hs_chart_last_column(until, end_us, columns);
 		for (unsigned column = first; column <= last || column == first; column++) {
 			if (heights[column] < point->heap_bytes)
 				heights[column] = point->heap_bytes;
@@ -46,7 +45,7 @@ static void heap_by_column(const struct hs_replay *replay, uint64_t end_us, uint
 	}
 	/* timeline and totals are counted apart: the peak is drawn where the totals say it was */
 	uint64_t peak = replay->totals.counts.peak_bytes;
-	heights[column_of(replay->totals.peak_us, end_us, columns)] = peak;
+	heights[hs_chart_column(replay->totals.peak_us, end_us, columns)] = peak;
 	for (unsigned column = 0; column < columns; column++) {
 		if (heights[column] > peak)
 			heights[column] = peak;
@@ -79,7 +78,7 @@ static void add_row(struct hs_text *text, const char *label, unsigned row, const
 static void add_axis(struct hs_text *text, uint64_t peak_us, uint64_t end_us, unsigned columns, bool utf8)
 {
 	struct hs_text mark = {0};
-	unsigned at = column_of(peak_us, end_us, columns);
+	unsigned at = hs_chart_column(peak_us, end_us, columns);
 	struct hs_number end = hs_time(end_us);
 	hs_text_repeat(text, " ", LABEL);
 	hs_text_add(text, utf8 ? " └" : " +");
@@ -118,8 +117,8 @@ static void add_rss(struct hs_text *text, const struct hs_profile *profile, uint
 	for (uint32_t i = 0; i < profile->sample_count; i++) {
 		const struct hs_sample *sample = &profile->samples[i];
 		uint64_t until = i + 1 < profile->sample_count ? sample[1].time_us : end_us;
-		unsigned last = last_column_of(until, end_us, columns);
-		unsigned first = column_of(sample->time_us, end_us, columns);
+		unsigned last = hs_chart_last_column(until, end_us, columns);
+		unsigned first = hs_chart_column(sample->time_us, end_us, columns);
 		for (unsigned column = first; column <= last || column == first; column++) {
 			if (heights[column] < sample->rss_bytes)
 				heights[column] = sample->rss_bytes;
@@ -159,5 +158,6 @@ void hs_chart(struct hs_text *text, const struct hs_profile *profile, const stru
 	}
 	add_axis(text, replay->totals.peak_us, end_us, width, utf8);
 	add_rss(text, profile, end_us, width, utf8);
+	hs_chart_marks(text, profile, end_us, width, utf8);
 	free(heights);
 }

@@ -149,7 +149,11 @@ static void add_completeness(struct hs_text *text, struct hs_info *info)
 	add_gap(text, info, facts->truncated_stacks, "stack", "without outer callers: too deep", &gaps);
 	add_gap(text, info, facts->broken_stacks, "stack",
 		"without outer callers: code without unwind tables", &gaps);
-	add_gap(text, info, facts->unknown_frees, "free", "of blocks from before the recording", &gaps);
+	struct hs_text pauses = {0};
+	bool paused = hs_pauses_words(&pauses, info->report.profile);
+	if (!paused)
+		add_gap(text, info, facts->unknown_frees, "free", "of blocks from before the recording",
+			&gaps);
 	add_gap(text, info, facts->repaired_frees, "free", "implied by the next allocation at the address",
 		&gaps);
 	add_gap(text, info, facts->late_events, "event", "out of order", &gaps);
@@ -163,6 +167,12 @@ static void add_completeness(struct hs_text *text, struct hs_info *info)
 		hs_text_add(text, "  complete: no event lost, every stack whole\n");
 	add_unknown(text, info);
 	/* no gap, but worth to know */
+	if (paused) {
+		add_reason(text, info, "", pauses.bytes, &gaps);
+		add_gap(text, info, facts->unknown_frees, "free",
+			"of blocks from then, or from before the recording", &gaps);
+	}
+	hs_text_free(&pauses);
 	add_gap(text, info, facts->fallback_stacks, "stack", "finished by libunwind: whole, only slower",
 		&gaps);
 }

@@ -2,10 +2,12 @@
 #include "cli/filters.h"
 
 #include "base/format.h"
+#include "base/memory.h"
 #include "cli/terminal.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int compile(struct hs_patterns *patterns, const struct hs_list *list, const char *command,
 		   const char *option)
@@ -40,6 +42,10 @@ int hs_filter_make(struct hs_filter *filter, const struct hs_filter_arguments *a
 		hs_filter_free(filter);
 		return -1;
 	}
+	filter->phases = hs_allocate_zero((size_t)arguments->phases.count + 1, sizeof(*filter->phases));
+	for (; filter->phase_count < arguments->phases.count; filter->phase_count++)
+		filter->phases[filter->phase_count] =
+			hs_copy_string(arguments->phases.items[filter->phase_count]);
 	const char *wrong = NULL;
 	if (filter->least_bytes > filter->most_bytes)
 		wrong = "no block is at least --min-size and at most --max-size: --min-size is larger";
@@ -61,20 +67,25 @@ void hs_filter_arguments_free(struct hs_filter_arguments *arguments)
 	hs_list_free(&arguments->ignore);
 	hs_list_free(&arguments->modules);
 	hs_list_free(&arguments->threads);
+	hs_list_free(&arguments->phases);
 }
 
 /* ---- words ----------------------------------------------------------------------------------------------
  */
 
+static void describe_text(struct hs_text *text, const char *option, const char *argument)
+{
+	struct hs_text word = {0};
+	hs_text_shell_word(&word, argument);
+	hs_text_addf(text, "%s--%s ", text->count ? " " : "", option);
+	hs_text_clean(text, word.bytes);
+	hs_text_free(&word);
+}
+
 static void describe_patterns(struct hs_text *text, const char *option, const struct hs_patterns *patterns)
 {
-	for (uint32_t i = 0; i < patterns->count; i++) {
-		struct hs_text word = {0};
-		hs_text_shell_word(&word, patterns->items[i].text);
-		hs_text_addf(text, "%s--%s ", text->count ? " " : "", option);
-		hs_text_clean(text, word.bytes);
-		hs_text_free(&word);
-	}
+	for (uint32_t i = 0; i < patterns->count; i++)
+		describe_text(text, option, patterns->items[i].text);
 }
 
 static void describe_size(struct hs_text *text, const char *option, uint64_t bytes)
@@ -103,6 +114,8 @@ void hs_filter_describe(struct hs_text *text, const struct hs_filter *filter)
 	describe_patterns(text, "ignore", &filter->ignore);
 	describe_patterns(text, "module", &filter->modules);
 	describe_patterns(text, "thread", &filter->threads);
+	for (uint32_t i = 0; i < filter->phase_count; i++)
+		describe_text(text, "phase", filter->phases[i]);
 	if (filter->least_bytes)
 		describe_size(text, "min-size", filter->least_bytes);
 	if (filter->most_bytes != UINT64_MAX)
@@ -152,6 +165,33 @@ static bool any_thread(const struct hs_filter *filter, uint32_t index, const str
 	return false;
 }
 
+/* A phase that the program never was in; and those that it was in. */
+static void explain_phase(struct hs_text *text, const char *name, const struct hs_profile *profile)
+{
+	enum { NAMES_MOST = 8 };
+	uint32_t names[NAMES_MOST], count = 0;
+	for (uint32_t i = 0; i < profile->mark_count; i++) {
+		const struct hs_mark *mark = &profile->marks[i];
+		uint32_t known = 0;
+		if (mark->what != HS_MARKED_PHASE)
+			continue;
+		if (strcmp(profile->strings.items[mark->name], name) == 0)
+			return;
+		while (known < count && names[known] != mark->name)
+			known++;
+		if (known == count && count < NAMES_MOST)
+			names[count++] = mark->name;
+	}
+	hs_text_addf(text, "%sno phase is called \"", text->count ? "; " : "");
+	hs_text_clean(text, name);
+	hs_text_addf(text, "\" (--phase)%s", count ? ", there are " : ": the program reported none");
+	for (uint32_t i = 0; i < count; i++) {
+		hs_text_add(text, i ? ", \"" : "\"");
+		hs_text_clean(text, profile->strings.items[names[i]]);
+		hs_text_add(text, "\"");
+	}
+}
+
 void hs_filter_explain(struct hs_text *text, const struct hs_filter *filter, const struct hs_profile *profile)
 {
 	for (uint32_t i = 0; i < filter->focus.count; i++)
@@ -164,6 +204,8 @@ void hs_filter_explain(struct hs_text *text, const struct hs_filter *filter, con
 	for (uint32_t i = 0; i < filter->threads.count; i++)
 		explain_pattern(text, "thread", &filter->threads.items[i], any_thread(filter, i, profile),
 				"thread has the name or number");
+	for (uint32_t i = 0; i < filter->phase_count; i++)
+		explain_phase(text, filter->phases[i], profile);
 	uint64_t duration_us = profile->facts.duration_us;
 	if (filter->from_us > duration_us)
 		hs_text_addf(text, "%sthe program ended after %s, before --from", text->count ? "; " : "",

@@ -7,7 +7,7 @@
 #include "profile/filter.h"
 
 struct hs_filter_arguments {
-	struct hs_list focus, ignore, modules, threads;
+	struct hs_list focus, ignore, modules, threads, phases;
 	uint64_t least_bytes, most_bytes, from_us, to_us, at_us;
 };
 
@@ -55,6 +55,15 @@ struct hs_filter_arguments {
 		 NULL,                                                                                       \
 		 "only what threads of that name allocated, or that thread: its tid or its number in "       \
 		 "--threads; given twice, either"},                                                          \
+		{0,                                                                                          \
+		 "phase",                                                                                    \
+		 HS_OPTION_LIST,                                                                             \
+		 &(arguments).phases,                                                                        \
+		 0,                                                                                          \
+		 "NAME",                                                                                     \
+		 NULL,                                                                                       \
+		 "only what was allocated while the program was in a phase of that name, which it "          \
+		 "reports itself (heapscope.h); given twice, either"},                                       \
 		{0, "min-size", HS_OPTION_SIZE, &(arguments).least_bytes,                                    \
 		 0, "SIZE",     NULL,           "only blocks of at least SIZE: 4096, 64KiB, 1.5M"},          \
 		{0, "max-size", HS_OPTION_SIZE, &(arguments).most_bytes,                                     \

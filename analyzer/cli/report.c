@@ -282,6 +282,11 @@ static void add_headline(struct hs_text *text, const struct hs_report *report)
 		add_fact(text, report, "moved", hs_size(counts->moved_bytes).text, words.bytes);
 		hs_text_free(&words);
 	}
+	if (facts->pools.allocations || facts->pools.slabs) {
+		hs_pools_words(&words, &facts->pools);
+		add_fact(text, report, "pools", hs_size(facts->pools.most_bytes).text, words.bytes);
+		hs_text_free(&words);
+	}
 	if (facts->peak_rss_bytes)
 		add_fact(text, report, "peak RSS", hs_size(facts->peak_rss_bytes).text,
 			 "of the process, heapscope's buffers included");
@@ -371,8 +376,13 @@ static void add_notes(struct hs_text *text, const struct hs_report *report)
 		paragraph(text, report, "note: ", "it freed %s that it inherited from process %" PRIu32,
 			  hs_counted(facts->unknown_frees, "block").text, facts->parent_pid);
 	else if (facts->unknown_frees)
-		paragraph(text, report, "note: ", "%s freed that had been allocated before recording began",
-			  hs_counted(facts->unknown_frees, "block").text);
+		paragraph(text, report, "note: ", "%s freed that had been allocated before recording began%s",
+			  hs_counted(facts->unknown_frees, "block").text,
+			  hs_pauses_of(report->profile).count ? ", or while it was paused" : "");
+	struct hs_text words = {0};
+	if (hs_pauses_words(&words, report->profile))
+		hs_report_paragraph(text, report, "note: ", words.bytes);
+	hs_text_free(&words);
 	if (facts->truncated_stacks)
 		paragraph(text, report,
 			  "note: ", "%s deeper than heapscope follows them: outer callers are missing",
@@ -477,6 +487,7 @@ void hs_report_text(struct hs_text *text, const struct hs_report *report)
 	if (!report->views && !(replay->unknown & HS_TOLD_EVENTS)) {
 		hs_text_add(text, "\n");
 		hs_chart(text, report->profile, replay, report->columns, report->utf8);
+		hs_report_phases(text, report);
 	}
 	if (report->views)
 		add_views(text, report);

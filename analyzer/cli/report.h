@@ -6,6 +6,7 @@
  *   report_filter.c what a filter selected and left out
  *   report_tree.c   views: trees and tables of functions, files, modules, crates
  *   report_parts.c  views by thread, size, lifetime
+ *   report_marks.c  the program's own phases, pauses and pools
  *   report_json.c   docs/json.md; views: report_views_json.c
  */
 #ifndef HS_REPORT_H
@@ -16,6 +17,7 @@
 #include "cli/groups.h"
 #include "cli/hiding.h"
 #include "cli/json.h"
+#include "profile/marks.h"
 #include "profile/parts.h"
 #include "profile/profile.h"
 #include "profile/shares.h"
@@ -72,6 +74,13 @@ void hs_report_json(struct hs_text *text, const struct hs_report *report);
 
 /* The tables by peak, calls, temporary and leak, then the stacks of the sites in them. */
 void hs_report_sites(struct hs_text *text, const struct hs_report *report);
+
+/* report_marks.c: the table of phases, or nothing. */
+void hs_report_phases(struct hs_text *text, const struct hs_report *report);
+/* "at most at once out of the program's own pools, 1,000 blocks in all; ..." */
+void hs_pools_words(struct hs_text *words, const struct hs_pool_facts *pools);
+/* "recording was paused once by the program, ..."; false: it was not. */
+bool hs_pauses_words(struct hs_text *words, const struct hs_profile *profile);
 
 /* Views. */
 void hs_report_tree(struct hs_text *text, const struct hs_report *report, bool bottom_up);

@@ -75,12 +75,41 @@ static json_t *filter_json(const struct hs_report *report)
 	hs_json_put(object, "ignore", patterns_json(&filter->ignore));
 	hs_json_put(object, "module", patterns_json(&filter->modules));
 	hs_json_put(object, "thread", patterns_json(&filter->threads));
+	json_t *phases = json_array();
+	for (uint32_t i = 0; i < filter->phase_count; i++)
+		json_array_append_new(phases, hs_json_string(filter->phases[i]));
+	hs_json_put(object, "phase", phases);
 	hs_json_put(object, "min_size", limit(filter->least_bytes, filter->least_bytes > 0));
 	hs_json_put(object, "max_size", limit(filter->most_bytes, filter->most_bytes != UINT64_MAX));
 	hs_json_put(object, "from_us", limit(filter->from_us, filter->from_us > 0));
 	hs_json_put(object, "to_us", limit(filter->to_us, filter->to_us != HS_TIME_NONE));
 	hs_json_put(object, "at_us", limit(filter->at_us, filter->at_us != HS_TIME_NONE));
 	return object;
+}
+
+static json_t *phases_json(const struct hs_report *report)
+{
+	struct hs_phases phases;
+	struct hs_error error;
+	if (report->sites->replay.unknown & HS_TOLD_EVENTS ||
+	    hs_phases_make((struct hs_profile *)report->profile, &phases, &error) != 0)
+		return json_null();
+	json_t *array = json_array();
+	for (uint32_t i = 0; i < phases.count; i++) {
+		const struct hs_phase *phase = &phases.items[i];
+		json_t *object = json_object();
+		hs_json_put(object, "name", hs_json_string(report->profile->strings.items[phase->name]));
+		hs_json_put(object, "times", hs_json_integer(phase->times));
+		hs_json_put(object, "first_us", hs_json_integer(phase->first_us));
+		hs_json_put(object, "total_us", hs_json_integer(phase->total_us));
+		hs_json_put(object, "allocated_bytes", hs_json_integer(phase->allocated_bytes));
+		hs_json_put(object, "allocations", hs_json_integer(phase->allocations));
+		hs_json_put(object, "most_bytes", hs_json_integer(phase->most_bytes));
+		hs_json_put(object, "change_bytes", json_integer(phase->change_bytes));
+		json_array_append_new(array, object);
+	}
+	hs_phases_free(&phases);
+	return array;
 }
 
 static json_t *hidden_json(const struct hs_report *report)
@@ -130,6 +159,8 @@ void hs_report_json(struct hs_text *text, const struct hs_report *report)
 	}
 	hs_json_put(document, "timeline", timeline);
 	hs_json_put(document, "rss", rss);
+	hs_json_put(document, "marks", hs_json_marks(report->profile));
+	hs_json_put(document, "phases", phases_json(report));
 	hs_json_put(document, "threads", hs_json_threads(report->profile));
 	hs_json_put(document, "modules", hs_json_modules(report->profile));
 	hs_json_add(text, document);

@@ -156,6 +156,20 @@ static json_t *merged_json(const struct hs_merged *merged)
 	return object;
 }
 
+static json_t *pools_json(const struct hs_pool_facts *pools)
+{
+	if (!pools->slabs && !pools->allocations)
+		return json_null();
+	json_t *object = json_object();
+	hs_json_put(object, "slabs", hs_json_integer(pools->slabs));
+	hs_json_put(object, "slab_most_bytes", hs_json_integer(pools->slab_most_bytes));
+	hs_json_put(object, "slab_live_bytes", hs_json_integer(pools->slab_live_bytes));
+	hs_json_put(object, "allocations", hs_json_integer(pools->allocations));
+	hs_json_put(object, "most_bytes", hs_json_integer(pools->most_bytes));
+	hs_json_put(object, "live_bytes", hs_json_integer(pools->live_bytes));
+	return object;
+}
+
 json_t *hs_json_facts(const struct hs_facts *facts)
 {
 	static const char *const ends[] = {
@@ -184,6 +198,9 @@ json_t *hs_json_facts(const struct hs_facts *facts)
 	put_known(object, "peak_rss_bytes", facts->peak_rss_bytes, process || facts->peak_rss_bytes);
 	hs_json_put(object, "unseen_libraries", hs_json_integer(facts->unseen_libraries));
 	hs_json_put(object, "unseen_library", hs_json_string(facts->unseen_library));
+	hs_json_put(object, "skipped_allocations", hs_json_integer(facts->skipped_allocations));
+	hs_json_put(object, "skipped_bytes", hs_json_integer(facts->skipped_bytes));
+	hs_json_put(object, "pools", pools_json(&facts->pools));
 	hs_json_put(object, "stopped", hs_json_string(facts->stopped));
 	hs_json_put(object, "warning", hs_json_string(facts->warning));
 	hs_json_put(object, "imported", hs_json_string(facts->imported));
@@ -202,6 +219,28 @@ json_t *hs_json_totals(const struct hs_totals *totals, uint32_t unknown)
 	put_known(object, "frees", totals->frees, !(unknown & HS_TOLD_FREES));
 	put_known(object, "events", totals->events, !(unknown & HS_TOLD_EVENTS));
 	return object;
+}
+
+json_t *hs_json_marks(const struct hs_profile *profile)
+{
+	static const char *const kinds[] = {
+		[HS_MARKED_PHASE] = "phase", [HS_MARKED_MOMENT] = "moment", [HS_MARKED_PAUSE] = "pause"};
+	json_t *array = json_array();
+	for (uint32_t i = 0; i < profile->mark_count; i++) {
+		const struct hs_mark *mark = &profile->marks[i];
+		bool pause = mark->what == HS_MARKED_PAUSE;
+		const struct hs_thread *thread =
+			mark->thread < profile->thread_count ? &profile->threads[mark->thread] : NULL;
+		json_t *object = json_object();
+		hs_json_put(object, "kind", json_string(kinds[mark->what]));
+		hs_json_put(object, "name",
+			    pause ? json_null() : hs_json_string(profile->strings.items[mark->name]));
+		hs_json_put(object, "time_us", hs_json_integer(mark->time_us));
+		put_known(object, "end_us", mark->end_us, mark->end_us != HS_TIME_NONE);
+		put_known(object, "tid", thread ? thread->tid : 0, !pause && thread);
+		json_array_append_new(array, object);
+	}
+	return array;
 }
 
 json_t *hs_json_threads(const struct hs_profile *profile)

@@ -41,6 +41,8 @@ void hs_json_frames_end(struct hs_json_frames *frames, json_t *document);
 
 json_t *hs_json_facts(const struct hs_facts *facts);
 json_t *hs_json_totals(const struct hs_totals *totals, uint32_t unknown);
+/* The program's own phases, moments and pauses, by time. */
+json_t *hs_json_marks(const struct hs_profile *profile);
 /* null if they are not known */
 json_t *hs_json_threads(const struct hs_profile *profile);
 json_t *hs_json_modules(const struct hs_profile *profile);

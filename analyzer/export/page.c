@@ -260,6 +260,27 @@ static json_t *pruned_json(const struct making *making)
 	return object;
 }
 
+/* What has not ended lasts until the end of the run. */
+static json_t *marks_json(const struct hs_profile *profile)
+{
+	json_t *array = json_array();
+	for (uint32_t i = 0; i < profile->mark_count; i++) {
+		const struct hs_mark *mark = &profile->marks[i];
+		bool moment = mark->what == HS_MARKED_MOMENT, open = mark->end_us == HS_TIME_NONE;
+		json_t *object = json_object();
+		hs_json_put(object, "name",
+			    mark->what == HS_MARKED_PAUSE
+				    ? json_string("(recording paused)")
+				    : hs_json_string(profile->strings.items[mark->name]));
+		hs_json_put(object, "time_us", hs_json_integer(mark->time_us));
+		hs_json_put(object, "end_us",
+			    moment ? json_null()
+				   : hs_json_integer(open ? profile->facts.duration_us : mark->end_us));
+		json_array_append_new(array, object);
+	}
+	return array;
+}
+
 static int make_document(struct making *making, struct hs_error *error)
 {
 	const struct hs_export_options *options = making->options;
@@ -269,7 +290,7 @@ static int make_document(struct making *making, struct hs_error *error)
 	hs_json_put(document, "heapscope", json_string(HEAPSCOPE_VERSION));
 	put_side(document, &sides[HS_PAGE_NEW], options->path);
 	hs_json_put(document, "raw", json_boolean(options->raw));
-	hs_json_put(document, "marks", json_array());
+	hs_json_put(document, "marks", marks_json(sides[HS_PAGE_NEW].profile));
 	hs_json_put(document, "pruned", pruned_json(making));
 	add_tree(making);
 	add_time(making);

@@ -208,7 +208,7 @@ int hs_bins_make(struct hs_profile *profile, const uint32_t *group_of_node, uint
 	if (profile->facts.unknown & HS_TOLD_EVENTS)
 		return 0;
 	struct binning binning = {.bins = bins, .limits = limits};
-	struct hs_watch watch = {see_begin, see_end, see_life, &binning};
+	struct hs_watch watch = {see_begin, see_end, see_life, &binning, NULL};
 	struct hs_replay_how how = {.watch = &watch};
 	struct hs_replay replay;
 	bins->bin_us = profile->facts.duration_us / limits->bins_most + 1;

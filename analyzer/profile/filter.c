@@ -12,12 +12,18 @@ void hs_filter_free(struct hs_filter *filter)
 	hs_patterns_free(&filter->ignore);
 	hs_patterns_free(&filter->modules);
 	hs_patterns_free(&filter->threads);
+	for (uint32_t i = 0; i < filter->phase_count; i++)
+		free(filter->phases[i]);
+	free(filter->phases);
+	filter->phases = NULL;
+	filter->phase_count = 0;
 }
 
 bool hs_filter_needs_events(const struct hs_filter *filter)
 {
-	return filter && (filter->threads.count || filter->least_bytes || filter->most_bytes != UINT64_MAX ||
-			  filter->from_us || filter->to_us != HS_TIME_NONE || filter->at_us != HS_TIME_NONE);
+	return filter && (filter->threads.count || filter->phase_count || filter->least_bytes ||
+			  filter->most_bytes != UINT64_MAX || filter->from_us ||
+			  filter->to_us != HS_TIME_NONE || filter->at_us != HS_TIME_NONE);
 }
 
 bool hs_filter_selects_all(const struct hs_filter *filter)
@@ -96,6 +102,37 @@ bool *hs_filter_nodes(const struct hs_filter *filter, const struct hs_profile *p
 	if (filter->modules.count)
 		select_by_module(&filter->modules, profile, nodes);
 	return nodes;
+}
+
+/* ---- phases ---------------------------------------------------------------------------------------------
+ */
+
+static bool is_selected_phase(const struct hs_filter *filter, const struct hs_profile *profile,
+			      const struct hs_mark *mark)
+{
+	for (uint32_t i = 0; mark->what == HS_MARKED_PHASE && i < filter->phase_count; i++)
+		if (strcmp(profile->strings.items[mark->name], filter->phases[i]) == 0)
+			return true;
+	return false;
+}
+
+struct hs_span *hs_filter_spans(const struct hs_filter *filter, const struct hs_profile *profile,
+				uint32_t *count)
+{
+	struct hs_span *spans = hs_allocate_zero((size_t)profile->mark_count + 1, sizeof(*spans));
+	*count = 0;
+	for (uint32_t i = 0; i < profile->mark_count; i++) {
+		const struct hs_mark *mark = &profile->marks[i];
+		if (!is_selected_phase(filter, profile, mark))
+			continue;
+		/* marks ascend */
+		struct hs_span *last = *count ? &spans[*count - 1] : NULL;
+		if (!last || mark->first_event > last->end)
+			spans[(*count)++] = (struct hs_span){mark->first_event, mark->end_event};
+		else if (mark->end_event > last->end)
+			last->end = mark->end_event;
+	}
+	return spans;
 }
 
 /* ---- threads --------------------------------------------------------------------------------------------

@@ -47,6 +47,9 @@ const struct hs_fold_rule hs_fold_rules[] = {
 	C(NAME, "posix_memalign", "posix_memalign"),
 	C(NAME, "valloc", "valloc"),
 	C(NAME, "pvalloc", "pvalloc"),
+	/* of heapscope.h: the pool that reports a block stands outside of them */
+	C(NAME, "heapscope_pool_alloc", "heapscope_pool_alloc"),
+	C(NAME, "heapscope_pool_realloc", "heapscope_pool_realloc"),
 	C(NAME, "__libc_malloc", "__libc_malloc"),
 	C(NAME, "__libc_calloc", "__libc_calloc"),
 	C(NAME, "__libc_realloc", "__libc_realloc"),

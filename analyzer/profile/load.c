@@ -161,6 +161,101 @@ int hs_load_samples(struct hs_loader *loader, struct hs_payload payload, uint32_
 	return finished(&payload, error);
 }
 
+static struct hs_mark *add_mark(struct hs_loader *loader, enum hs_mark_what what, uint64_t time_us,
+				uint64_t event)
+{
+	struct hs_profile *profile = loader->profile;
+	profile->marks =
+		hs_grow(profile->marks, profile->mark_count, &loader->mark_capacity, sizeof *profile->marks);
+	struct hs_mark *mark = &profile->marks[profile->mark_count++];
+	*mark = (struct hs_mark){.what = what,
+				 .time_us = time_us,
+				 .end_us = HS_TIME_NONE,
+				 .first_event = event,
+				 .end_event = UINT64_MAX};
+	return mark;
+}
+
+/* A phase or a moment. */
+static int take_named_mark(struct hs_loader *loader, struct hs_payload *payload, struct hs_mark *mark)
+{
+	uint64_t thread;
+	uint32_t name;
+	if (take(payload, &thread) != 0 || thread > UINT32_MAX ||
+	    take_string(payload, &loader->profile->strings, &name) != 0)
+		return -1;
+	mark->thread = (uint32_t)thread;
+	mark->name = name;
+	if (mark->what == HS_MARKED_MOMENT) {
+		mark->end_event = mark->first_event;
+		return 0;
+	}
+	loader->phases =
+		hs_grow(loader->phases, loader->phase_count, &loader->phase_capacity, sizeof *loader->phases);
+	loader->phases[loader->phase_count++] = loader->profile->mark_count - 1;
+	return 0;
+}
+
+/* Ends the mark at *index - 1, or none. */
+static int end_mark(struct hs_loader *loader, uint32_t index, uint64_t time_us, uint64_t event,
+		    struct hs_error *error)
+{
+	struct hs_mark *mark = index ? &loader->profile->marks[index - 1] : NULL;
+	if (!mark || mark->end_us != HS_TIME_NONE)
+		return hs_fail(error, "a mark ends what has not begun");
+	mark->end_us = time_us;
+	mark->end_event = event;
+	return 0;
+}
+
+int hs_load_marks(struct hs_loader *loader, struct hs_payload payload, uint32_t items, struct hs_error *error)
+{
+	uint64_t now, event, kind, delta, events, number;
+	if (take(&payload, &now) != 0 || take(&payload, &event) != 0)
+		return too_short(error);
+	if (now < loader->mark_us || event < loader->mark_event)
+		return hs_fail(error, "marks go back in time");
+	for (uint32_t i = 0; i < items; i++) {
+		if (take(&payload, &kind) != 0 || take(&payload, &delta) != 0 || take(&payload, &events) != 0)
+			return too_short(error);
+		if (delta > UINT64_MAX - 1 - now || events > UINT64_MAX - 1 - event)
+			return hs_fail(error, "a mark has an impossible time");
+		loader->mark_us = now += delta;
+		loader->mark_event = event += events;
+		int result = 0;
+		switch (kind) {
+		case HS_MARK_PHASE_BEGIN:
+		case HS_MARK_MOMENT:
+			if (take_named_mark(
+				    loader, &payload,
+				    add_mark(loader,
+					     kind == HS_MARK_MOMENT ? HS_MARKED_MOMENT : HS_MARKED_PHASE, now,
+					     event)) != 0)
+				return too_short(error);
+			break;
+		case HS_MARK_PHASE_END:
+			if (take(&payload, &number) != 0)
+				return too_short(error);
+			result = end_mark(loader,
+					  number < loader->phase_count ? loader->phases[number] + 1 : 0, now,
+					  event, error);
+			break;
+		case HS_MARK_PAUSE:
+			add_mark(loader, HS_MARKED_PAUSE, now, event);
+			loader->pause = loader->profile->mark_count;
+			break;
+		case HS_MARK_RESUME:
+			result = end_mark(loader, loader->pause, now, event, error);
+			break;
+		default:
+			return hs_fail(error, "a mark is of the unknown kind %" PRIu64, kind);
+		}
+		if (result != 0)
+			return -1;
+	}
+	return finished(&payload, error);
+}
+
 /* ---- nodes ----------------------------------------------------------------------------------------------
  */
 
@@ -336,4 +431,5 @@ void hs_loader_free(struct hs_loader *loader)
 	free(loader->node_places);
 	free(loader->symbol_ranges);
 	free(loader->named);
+	free(loader->phases);
 }

@@ -24,6 +24,11 @@ struct hs_frame_range {
 struct hs_loader {
 	struct hs_profile *profile;
 	struct hs_inflater inflater;
+	size_t mark_capacity, phase_capacity;
+	uint32_t *phases; /* index in marks of each phase, in the order of their beginnings */
+	uint32_t phase_count;
+	uint64_t mark_us, mark_event; /* of the last mark */
+	uint32_t pause;               /* the open one's index in marks + 1; 0 none */
 	size_t module_capacity, node_capacity, sample_capacity, frame_capacity;
 	uint64_t thread_records;     /* in the whole file */
 	struct hs_pair *node_places; /* of each node: module id + 1, address */
@@ -51,6 +56,8 @@ int hs_load_samples(struct hs_loader *loader, struct hs_payload payload, uint32_
 		    struct hs_error *error);
 int hs_load_threads(struct hs_loader *loader, struct hs_payload payload, uint32_t items,
 		    struct hs_error *error);
+int hs_load_marks(struct hs_loader *loader, struct hs_payload payload, uint32_t items,
+		  struct hs_error *error);
 int hs_load_symbols(struct hs_loader *loader, struct hs_payload payload, uint32_t items,
 		    struct hs_error *error);
 /* counts.c */

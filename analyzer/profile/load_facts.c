@@ -157,6 +157,17 @@ int hs_load_footer(struct hs_loader *loader, struct hs_payload payload, struct h
 	facts->repaired_frees = number(json, "repaired_frees");
 	facts->unknown_frees = number(json, "unknown_frees");
 	facts->peak_rss_bytes = number(json, "peak_rss_bytes");
+	facts->skipped_allocations = number(json, "skipped_allocations");
+	facts->skipped_bytes = number(json, "skipped_bytes");
+	const json_t *pools = json_object_get(json, "pools");
+	facts->pools = (struct hs_pool_facts){
+		.slabs = number(pools, "slabs"),
+		.slab_most_bytes = number(pools, "slab_most_bytes"),
+		.slab_live_bytes = number(pools, "slab_live_bytes"),
+		.allocations = number(pools, "allocations"),
+		.most_bytes = number(pools, "most_bytes"),
+		.live_bytes = number(pools, "live_bytes"),
+	};
 	if (json_is_string(json_object_get(json, "lsan_suppressions")))
 		facts->lsan_suppressions = text(json, "lsan_suppressions");
 	facts->lsan_unread = json_is_true(json_object_get(json, "lsan_suppressions_unread"));

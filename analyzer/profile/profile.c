@@ -95,6 +95,8 @@ static int load_member(struct hs_loader *loader, const struct hs_member *member,
 		return hs_load_samples(loader, payload, member->items, error);
 	case HS_MEMBER_THREADS:
 		return hs_load_threads(loader, payload, member->items, error);
+	case HS_MEMBER_MARKS:
+		return hs_load_marks(loader, payload, member->items, error);
 	case HS_MEMBER_SYMBOLS:
 		return hs_load_symbols(loader, payload, member->items, error);
 	case HS_MEMBER_COUNTS:
@@ -112,7 +114,7 @@ static const char *kind_name(uint8_t kind)
 		[HS_MEMBER_MODULES] = "list of modules",        [HS_MEMBER_NODES] = "list of stacks",
 		[HS_MEMBER_SAMPLES] = "list of memory samples", [HS_MEMBER_THREADS] = "list of threads",
 		[HS_MEMBER_SYMBOLS] = "list of names",          [HS_MEMBER_FOOTER] = "closing record",
-		[HS_MEMBER_COUNTS] = "list of counts",
+		[HS_MEMBER_COUNTS] = "list of counts",          [HS_MEMBER_MARKS] = "list of marks",
 	};
 	return names[kind];
 }
@@ -121,7 +123,7 @@ static bool is_loaded_here(uint8_t kind)
 {
 	return kind == HS_MEMBER_MODULES || kind == HS_MEMBER_NODES || kind == HS_MEMBER_SAMPLES ||
 	       kind == HS_MEMBER_THREADS || kind == HS_MEMBER_SYMBOLS || kind == HS_MEMBER_FOOTER ||
-	       kind == HS_MEMBER_COUNTS;
+	       kind == HS_MEMBER_COUNTS || kind == HS_MEMBER_MARKS;
 }
 
 static void load_members(struct hs_loader *loader)
@@ -256,6 +258,7 @@ void hs_profile_free(struct hs_profile *profile)
 	free(profile->frames);
 	free(profile->nodes);
 	free(profile->samples);
+	free(profile->marks);
 	free(profile->counted);
 	hs_recording_close(profile->recording);
 	free(profile);

@@ -6,6 +6,7 @@
  *   profile.c    frames, stacks and names; loads all but the events
  *   fold.c       which frames are allocator or container internals
  *   suppressions.c  which stacks' live blocks are no leaks
+ *   marks.c      phases and pauses: what the program said of itself
  *   sites.c      nodes grouped by their folded stack
  */
 #ifndef HS_PROFILE_H
@@ -73,6 +74,13 @@ enum hs_end_kind { HS_END_UNKNOWN, HS_END_EXIT, HS_END_SIGNAL, HS_END_EXEC, HS_E
  * stand in `allocations`. */
 enum hs_subject { HS_SUBJECT_HEAP, HS_SUBJECT_SAMPLES };
 
+/* What a program reported of its own pools; slabs are memory that their blocks are carved from, and count
+ * nowhere else. */
+struct hs_pool_facts {
+	uint64_t slabs, slab_most_bytes, slab_live_bytes; /* of malloc: all, at most, at the end */
+	uint64_t allocations, most_bytes, live_bytes;     /* blocks out of pools */
+};
+
 struct hs_facts {
 	uint32_t unknown; /* HS_TOLD_...: what the file does not tell */
 	enum hs_subject subject;
@@ -92,6 +100,8 @@ struct hs_facts {
 	char *unseen_library;      /* and the first one's name, or NULL */
 	char *lsan_suppressions;   /* NULL, or the program's own (suppressions.h) */
 	bool lsan_unread;          /* it has some that could not be read */
+	uint64_t skipped_allocations, skipped_bytes; /* while the program had recording paused */
+	struct hs_pool_facts pools;
 	char *stopped;             /* NULL, or why recording ended before the program did */
 	char *warning; /* NULL, or what is wrong with the file (truncated, damaged, totals that disagree) */
 };
@@ -170,6 +180,19 @@ struct hs_totals {
 	uint64_t max_us;  /* when max_bytes was reached; without a filter that is the peak */
 };
 
+/* What the program said of itself (docs/annotations.md), in the order of time. */
+enum hs_mark_what { HS_MARKED_PHASE, HS_MARKED_MOMENT, HS_MARKED_PAUSE };
+#define HS_TIME_NONE UINT64_MAX
+struct hs_mark {
+	enum hs_mark_what what;
+	uint32_t name;            /* string index; 0 of a pause */
+	uint32_t thread;          /* index in threads, perhaps beyond its end: who said so */
+	uint64_t time_us, end_us; /* end_us: HS_TIME_NONE while it is open, and of a moment */
+	/* Events with numbers in [first_event, end_event) lie in it, by the order of the file; end_event is
+	 * UINT64_MAX while it is open. */
+	uint64_t first_event, end_event;
+};
+
 struct hs_counted {
 	uint32_t node;
 	struct hs_counts counts;
@@ -188,6 +211,8 @@ struct hs_profile {
 	uint32_t node_count;
 	struct hs_sample *samples;
 	uint32_t sample_count;
+	struct hs_mark *marks; /* by time_us */
+	uint32_t mark_count;
 	struct hs_counted *counted; /* in a file without events: what was counted by node; else NULL */
 	uint32_t counted_count;
 	bool damaged;                         /* something is wrong with the file: facts.warning says what */
@@ -262,6 +287,8 @@ struct hs_watch {
 	/* For each block once; for those that are never freed at the end of the replay. */
 	void (*lived)(void *context, uint32_t group, uint64_t lived_us);
 	void *context;
+	/* NULL, or told of each event before it happens, selected or not: its number in the file, from 0. */
+	void (*event)(void *context, uint64_t number);
 };
 
 struct hs_replay_how {

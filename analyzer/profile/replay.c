@@ -112,6 +112,16 @@ IN_PASS void remove_live(struct hs_replay_state *state, const struct hs_block *b
 		state->how.watch->end(state->how.watch->context, block->group, block->size, state->now_us);
 }
 
+/* Whether the event lies in one of the selected phases. */
+static bool in_phase(struct hs_selection *selection, uint64_t event)
+{
+	while (selection->next_span < selection->span_count &&
+	       selection->spans[selection->next_span].end <= event)
+		selection->next_span++;
+	return selection->next_span < selection->span_count &&
+	       selection->spans[selection->next_span].first <= event;
+}
+
 /* Whether the block that is about to begin is selected. */
 static inline bool is_selected(struct hs_replay_state *state, uint32_t thread, uint32_t node, uint64_t size)
 {
@@ -124,7 +134,7 @@ static inline bool is_selected(struct hs_replay_state *state, uint32_t thread, u
 	selection->next_survivor += survives;
 	return selection->nodes[node] && state->threads[thread].selected && size >= filter->least_bytes &&
 	       size <= filter->most_bytes && state->now_us >= filter->from_us &&
-	       state->now_us < filter->to_us &&
+	       state->now_us < filter->to_us && (!selection->spans || in_phase(selection, state->events)) &&
 	       (survives || filter->at_us == HS_TIME_NONE || selection->stop);
 }
 
@@ -361,6 +371,8 @@ IN_PASS const char *replay_member(struct hs_replay_state *state, const struct hs
 								       : state->selection.bytes);
 			}
 			state->now_us = now;
+			if (pass == PASS_FULL && state->how.watch && state->how.watch->event)
+				state->how.watch->event(state->how.watch->context, state->events);
 			const char *wrong;
 			switch (events->kinds[at]) {
 			case HS_EVENT_ALLOC:
@@ -449,6 +461,7 @@ static void free_state(struct hs_replay_state *state)
 	hs_pairs_free(&state->parts);
 	free(state->selection.nodes);
 	free(state->selection.survivors);
+	free(state->selection.spans);
 	free(state->stamps);
 	free(state->nodes);
 	free(state->threads);
@@ -477,6 +490,7 @@ static void find_survivors(struct hs_profile *profile, struct hs_selection *sele
 	replay_events(profile, state);
 	hs_blocks_each(&state->blocks, note_survivor, selection);
 	state->selection.nodes = NULL; /* still needed */
+	state->selection.spans = NULL;
 	free(state->groups);
 	free_state(state);
 }
@@ -517,6 +531,9 @@ int hs_replay_run_as(struct hs_profile *profile, const uint32_t *group_of_node, 
 	if (filter) {
 		state->selection.filter = filter;
 		state->selection.nodes = hs_filter_nodes(filter, profile);
+		if (filter->phase_count)
+			state->selection.spans =
+				hs_filter_spans(filter, profile, &state->selection.span_count);
 		if (filter->at_us != HS_TIME_NONE)
 			find_survivors(profile, &state->selection);
 	}

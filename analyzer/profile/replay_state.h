@@ -32,6 +32,8 @@ struct hs_selection {
 	bool *nodes;
 	uint64_t *survivors; /* numbers of the blocks that are live at filter.at_us, ascending */
 	size_t survivor_count, survivor_capacity, next_survivor;
+	struct hs_span *spans; /* of --phase: those that are not over; NULL: there is no such filter */
+	uint32_t span_count, next_span;
 	uint64_t bytes, blocks; /* live */
 	uint64_t max_bytes, max_blocks, max_us, events, frees;
 	bool reached;          /* filter.at_us is behind */

@@ -95,11 +95,11 @@ static inline enum hs_decode_result hs_decode_wide(const uint64_t *words, uint32
 		if (item->size > HS_SIZE_MOST)
 			return HS_DECODE_DAMAGED;
 		hs_decode_realloc(item, out, word[1], word[2], word[3], word[4]);
-		return (word[1] | word[3]) & HS_KEY_BITS ? HS_DECODE_DAMAGED : HS_DECODE_ITEM;
+		return (word[1] | word[3]) & HS_KEY_SLAB ? HS_DECODE_DAMAGED : HS_DECODE_ITEM;
 	}
 	item->address = word[1];
 	item->stamp = out->stamp = word[2];
-	return item->address & HS_KEY_BITS ? HS_DECODE_DAMAGED : HS_DECODE_ITEM;
+	return item->address & HS_KEY_SLAB ? HS_DECODE_DAMAGED : HS_DECODE_ITEM;
 }
 
 /* After HS_DECODE_NEWS. Each word is read anew, and nothing that was read before is relied on. */
@@ -132,7 +132,7 @@ static inline enum hs_decode_result hs_decode_news(const uint64_t *words, uint32
 		if (news->size > HS_SIZE_MOST)
 			return HS_DECODE_DAMAGED;
 	}
-	return (news->block | news->slab | news->old) & HS_KEY_BITS ? HS_DECODE_DAMAGED : HS_DECODE_ITEM;
+	return (news->block | news->slab | news->old) & HS_KEY_SLAB ? HS_DECODE_DAMAGED : HS_DECODE_ITEM;
 }
 
 /* `available` words are there, one at least; deltas count from `stamp`. */

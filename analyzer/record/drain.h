@@ -34,10 +34,10 @@ struct hs_news {
 };
 
 /* Blocks of pools and slabs stand in the same table as those of malloc, at their addresses with one of these
- * bits, which no address has. */
+ * bits. No program has addresses of bit 63, and what has is damage; bit 62 may be a tag, and then a block of
+ * malloc that has it must not be at the address of a pool's block that has not. */
 #define HS_KEY_POOL (1ULL << 62)
 #define HS_KEY_SLAB (1ULL << 63)
-#define HS_KEY_BITS (HS_KEY_POOL | HS_KEY_SLAB)
 
 /* A block that is live. address 0: none. */
 struct hs_block {

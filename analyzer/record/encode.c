@@ -190,11 +190,11 @@ void hs_encoder_mark(struct hs_encoder *encoder, enum hs_mark_kind kind, uint64_
 	uint64_t delta = time_us > encoder->mark_us ? time_us - encoder->mark_us : 0;
 	if (!encoder->new_marks) {
 		hs_bytes_varint(bytes, encoder->mark_us);
-		hs_bytes_varint(bytes, encoder->mark_allocations);
+		hs_bytes_varint(bytes, encoder->mark_events);
 	}
 	hs_bytes_varint(bytes, kind);
 	hs_bytes_varint(bytes, delta);
-	hs_bytes_varint(bytes, encoder->now.allocations - encoder->mark_allocations);
+	hs_bytes_varint(bytes, encoder->now.events - encoder->mark_events);
 	if (kind == HS_MARK_PHASE_BEGIN || kind == HS_MARK_MOMENT) {
 		hs_bytes_varint(bytes, thread);
 		hs_bytes_string(bytes, name, strlen(name));
@@ -202,7 +202,7 @@ void hs_encoder_mark(struct hs_encoder *encoder, enum hs_mark_kind kind, uint64_
 		hs_bytes_varint(bytes, phase);
 	}
 	encoder->mark_us += delta;
-	encoder->mark_allocations = encoder->now.allocations;
+	encoder->mark_events = encoder->now.events;
 	encoder->new_marks++;
 	if (bytes->count > MARK_BYTES_MOST)
 		flush_marks(encoder);

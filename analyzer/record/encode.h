@@ -55,7 +55,7 @@ struct hs_encoder {
 	struct hs_bytes module_bytes, sample_bytes, mark_bytes, scratch;
 	uint32_t new_modules, new_samples, new_marks;
 	uint64_t sample_us;
-	uint64_t mark_us, mark_allocations; /* of the last mark */
+	uint64_t mark_us, mark_events; /* of the last mark */
 };
 
 void hs_encoder_init(struct hs_encoder *encoder, struct hs_packer *packer, int fd);
@@ -80,7 +80,7 @@ uint32_t hs_encoder_node(struct hs_encoder *encoder, uint32_t parent, uint32_t m
 uint32_t hs_encoder_thread(struct hs_encoder *encoder, uint32_t serial, uint32_t tid);
 void hs_encoder_sample(struct hs_encoder *encoder, uint64_t time_us, uint64_t rss_bytes);
 
-/* A mark, after all allocations so far. Phases and moments have a thread (its file id) and a name, ends of
+/* A mark, after all events so far. Phases and moments have a thread (its file id) and a name, ends of
  * phases the number of the phase. */
 void hs_encoder_mark(struct hs_encoder *encoder, enum hs_mark_kind kind, uint64_t time_us, uint32_t thread,
 		     const char *name, uint64_t phase);

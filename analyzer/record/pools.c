@@ -202,7 +202,11 @@ static void begin_block(struct hs_pairing *pairs, const struct hs_item *item, co
 		struct hs_slab *slab = slab_of(pairs, news->slab, &replaced);
 		note_block(pairs, slab, news->block);
 	}
-	enum hs_event_kind kind = old ? HS_EVENT_MOVE : replaced.address ? HS_EVENT_RESIZE : HS_EVENT_ALLOC;
+	enum hs_event_kind kind = HS_EVENT_ALLOC;
+	if (old)
+		kind = old->address == own.address ? HS_EVENT_RESIZE : HS_EVENT_MOVE;
+	else if (replaced.address)
+		kind = HS_EVENT_RESIZE;
 	if (old && replaced.address) { /* a block that moves into a slab that was none: two end, one begins */
 		hs_pairing_put(pairs, &replaced);
 		hs_pairing_end(pairs, item, hs_pairing_find(pairs, replaced.address));

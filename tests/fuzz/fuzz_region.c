@@ -133,7 +133,40 @@ void fuzz_seeds(fuzz_add *add, void *context)
 					HS_WIDE_FREE << 2 | HS_RECORD_WIDE,
 					A | 1,
 					6000};
+	static const uint64_t news[] = {HS_WIDE_NOTE << 2 | HS_RECORD_WIDE,
+					HS_NOTE_PHASE_BEGIN | 4 << 8,
+					2000,
+					0x64616f6c, /* "load" */
+					HS_WIDE_POOL_ALLOC << 2 | HS_RECORD_WIDE,
+					B,
+					2010,
+					B,
+					16,
+					2,
+					HS_WIDE_POOL_REALLOC << 2 | HS_RECORD_WIDE,
+					B,
+					2020,
+					B,
+					32,
+					2,
+					B,
+					HS_WIDE_NOTE << 2 | HS_RECORD_WIDE,
+					HS_NOTE_THREAD_NAME | 1 << 8,
+					2025,
+					'x',
+					HS_WIDE_POOL_RESET << 2 | HS_RECORD_WIDE,
+					B,
+					2030,
+					HS_WIDE_POOL_FREE << 2 | HS_RECORD_WIDE,
+					B,
+					2040};
 	struct script script = {.size = 0};
+	put_start(&script);
+	put_chunk(&script, 0, 1, 0, HS_CHUNK_FULL, plain, 4);
+	put_chunk(&script, 1, 1, 1, HS_CHUNK_OWNED, news, sizeof news / sizeof *news);
+	put(&script, (uint8_t[]){STEP_ROUND}, 1);
+	add(context, script.bytes, script.size);
+	script.size = 0;
 	put_start(&script);
 	put_chunk(&script, 0, 1, 0, HS_CHUNK_OWNED, plain, 8);
 	put(&script, (uint8_t[]){STEP_ROUND}, 1);

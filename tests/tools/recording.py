@@ -75,7 +75,8 @@ class Event:
 
 class Recording:
     """header, footer (None if there is none), modules [(path, ...)], nodes {id: (parent, module, address)}, names
-    {(module, address): [(function, file, line, inlined)]}, threads {id: (tid, name)}, samples [(time_us, rss)]."""
+    {(module, address): [(function, file, line, inlined)]}, threads {id: (tid, name)}, samples [(time_us, rss)], marks [[kind, name,
+    time_us, end_us, first_event, end_event]] with kinds "phase", "moment", "pause" (what is open has None for its end)."""
 
     def __init__(self, path):
         with open(path, "rb") as file:
@@ -83,6 +84,7 @@ class Recording:
         self.header = self.footer = None
         self.modules, self.nodes, self.names, self.threads, self.samples = [], {}, {}, {}, []
         self.unloads = {}
+        self.marks, phases, last_mark = [], [], (0, 0)
         for position, (kind, items, payload) in enumerate(self.members):
             assert (kind == HEADER) == (position == 0), "the header is first, and the only one"
             cursor = Cursor(payload)
@@ -104,9 +106,11 @@ class Recording:
                 for _ in range(items):
                     number = cursor.varint()
                     self.threads[number] = (cursor.varint(), cursor.string())
+            elif kind == MARKS:
+                last_mark = self.read_marks(cursor, items, phases, last_mark)
             elif kind == SYMBOLS:
                 self.read_symbols(cursor, items)
-            if kind in (MODULES, NODES, SAMPLES, THREADS, SYMBOLS):
+            if kind in (MODULES, NODES, SAMPLES, MARKS, THREADS, SYMBOLS):
                 assert cursor.done(), f"member {position}: bytes left over"
 
     def read_modules(self, cursor, items):
@@ -120,6 +124,27 @@ class Recording:
             else:
                 assert what == 2 and number < len(self.modules)
                 self.unloads[number] = cursor.varint()
+
+    def read_marks(self, cursor, items, phases, last_mark):
+        time, event = cursor.varint(), cursor.varint()
+        assert (time, event) == last_mark, "a payload goes on where the one before ended"
+        for _ in range(items):
+            kind = cursor.varint()
+            time += cursor.varint()
+            event += cursor.varint()
+            if kind in (1, 3):
+                assert cursor.varint() > 0, "threads count from 1"
+                self.marks.append(["phase" if kind == 1 else "moment", cursor.string(), time, None, event, None])
+                if kind == 1:
+                    phases.append(self.marks[-1])
+            elif kind == 4:
+                assert not [mark for mark in self.marks if mark[0] == "pause" and mark[3] is None]
+                self.marks.append(["pause", "", time, None, event, None])
+            else:
+                mark = phases[cursor.varint()] if kind == 2 else [mark for mark in self.marks if mark[0] == "pause"][-1]
+                assert kind in (2, 5) and mark[3] is None
+                mark[3], mark[5] = time, event
+        return time, event
 
     def read_nodes(self, cursor, items):
         number, address = cursor.varint(), 0

@@ -30,7 +30,7 @@ static const uint64_t *begin(uint64_t stamp)
 }
 
 static const uint64_t addresses[] = {8,          0x7ffffffffff8,     0x555555554000, 1, 0x555555554004,
-				     1ull << 47, 0xfffffffffffffff8, UINT64_MAX};
+				     1ull << 47, 0x7ffffffffffffff8, INT64_MAX /* the last of user space */};
 static const uint64_t deltas[] = {0,       1,          (1 << 18) - 1,
 				  1 << 18, 1ull << 40, UINT64_MAX - 1000 /* a step back */};
 static const uint64_t sizes[] = {0, 1, UINT32_MAX, 1ull << 32, 1ull << 47};

@@ -416,7 +416,7 @@ static void test_slices(void)
 static void test_watch(void)
 {
 	struct seen seen = {0};
-	struct hs_watch watch = {see_begin, see_end, see_life, &seen};
+	struct hs_watch watch = {see_begin, see_end, see_life, &seen, NULL};
 	struct writer w = write_two_threads();
 	struct outcome o = finish_as(&w, NULL, &(struct hs_replay_how){.watch = &watch});
 	CHECK_NUMBER(o.replay.group_count, 3);

@@ -11,13 +11,26 @@ static char merged[4096];
 static struct hs_view view;
 static struct hs_drain *drain;
 
-/* One letter a kind, address, stamp. */
+/* One letter a kind, address, stamp; news have their particulars in the address's place. */
 static void note(void *context, const struct hs_item *items, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		size_t used = strlen(merged);
+		if (items[i].kind == HS_ITEM_NEWS || items[i].kind == HS_ITEM_NEWS_END) {
+			const struct hs_news *news = (const struct hs_news *)(uintptr_t)items[i].address;
+			char what[300];
+			if (news->op == HS_WIDE_NOTE)
+				snprintf(what, sizeof what, "%u '%s'", news->note, news->name);
+			else
+				snprintf(what, sizeof what,
+					 "%" PRIx64 " of %" PRIx64 " %" PRIu64 " was %" PRIx64, news->block,
+					 news->slab, news->size, news->old);
+			snprintf(merged + used, sizeof merged - used, "%s%c%u %s@%" PRIu64, used ? " " : "",
+				 "FDEARTN"[items[i].kind], news -> op, what, items[i].stamp);
+			continue;
+		}
 		snprintf(merged + used, sizeof merged - used, "%s%c%" PRIx64 "@%" PRIu64, used ? " " : "",
-			 "FARDT"[items[i].kind], items[i].address, items[i].stamp);
+			 "FDEARTN"[items[i].kind], items[i].address, items[i].stamp);
 	}
 }
 
@@ -250,6 +263,55 @@ static void test_dead_thread(void)
 	end();
 }
 
+/* What programs report; two news at a time of which a free goes first. */
+static void test_news(void)
+{
+	begin();
+	struct shim_chunk a = shim_take(&view, 0, 1, 0), b = shim_take(&view, 1, 2, 0);
+	uint64_t name[] = {HS_NOTE_PHASE_BEGIN | 11 << 8, 1000, 0, 0};
+	memcpy(&name[2], "garbage", 8);
+	memcpy(&name[2], "hello world", 11);
+	shim_wide(&a, HS_WIDE_NOTE, name, 4, 1000);
+	shim_wide(&a, HS_WIDE_NOTE, (uint64_t[]){HS_NOTE_PAUSE, 1001}, 2, 1001);
+	shim_wide(&a, HS_WIDE_POOL_ALLOC, (uint64_t[]){0x108, 1002, 0x100, 24, 7}, 5, 1002);
+	shim_wide(&a, HS_WIDE_POOL_REALLOC, (uint64_t[]){0x120, 1003, 0x100, 48, 7, 0x108}, 6, 1003);
+	shim_free(&a, 1004, 0x10);
+	shim_wide(&a, HS_WIDE_POOL_ALLOC, (uint64_t[]){0x200, 1005, 0, 1, 7}, 5, 1005);
+	shim_wide(&b, HS_WIDE_POOL_FREE, (uint64_t[]){0x200, 1005}, 2, 1005);
+	shim_wide(&b, HS_WIDE_POOL_RESET, (uint64_t[]){0x100, 1006}, 2, 1006);
+	CHECK_TEXT(turn(MS, false),
+		   "N9 1 'hello world'@1000 N9 5 ''@1001 N5 108 of 100 24 was 0@1002 N7 120 of 100 48 was "
+		   "108@1003 "
+		   "F10@1004 E6 200 of 200 0 was 0@1005 N5 200 of 0 1 was 0@1005 E8 100 of 100 0 was 0@1006");
+	CHECK_NUMBER(hs_drain_damaged(drain), 0);
+	end();
+}
+
+/* Names that are longer than the record or than names may be, addresses that no program has. */
+static void test_damaged_news(void)
+{
+	static const uint64_t bad[][7] = {
+		{HS_WIDE_NOTE, HS_NOTE_MARK | 17 << 8, 1000, 0, 0},
+		{HS_WIDE_NOTE, HS_NOTE_MARK | (HS_NOTE_NAME_MOST + 1) << 8, 1000, 0, 0},
+		{HS_WIDE_NOTE, UINT64_MAX, 1000, 0, 0},
+		{HS_WIDE_POOL_ALLOC, 1ull << 63, 1000, 0, 1},
+		{HS_WIDE_POOL_ALLOC, 8, 1000, 0, 1ull << 49},
+		{HS_WIDE_POOL_ALLOC, 8, 1000, 1ull << 63, 1},
+		{HS_WIDE_POOL_FREE, 1ull << 63, 1000, 0, 0},
+		{HS_WIDE_FREE, 1ull << 63, 1000, 0, 0},
+		{HS_WIDE_ALLOC, 1ull << 63, 1000, 1, 1},
+	};
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		begin();
+		struct shim_chunk a = shim_take(&view, 0, 1, 0);
+		/* nothing lies behind the name */
+		shim_wide(&a, bad[i][0], &bad[i][1], bad[i][0] == HS_WIDE_NOTE ? 4 : 6, 1000);
+		CHECK_TEXT(turn(MS, false), "");
+		CHECK_NUMBER(hs_drain_damaged(drain), 1);
+		end();
+	}
+}
+
 /* Half a record, or one of a kind that nobody knows, costs the rest of its chunk and no more. */
 static void test_damage(void)
 {
@@ -293,6 +355,8 @@ int main(void)
 	test_realloc();
 	test_realloc_across_rounds();
 	test_wide();
+	test_news();
+	test_damaged_news();
 	test_release();
 	test_sequence();
 	test_handed_over();

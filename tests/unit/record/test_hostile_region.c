@@ -56,6 +56,12 @@ static uint64_t word(struct target *target)
 		return number(target);
 	if (kind % 16 == 1)
 		return number(target) << 2 | HS_RECORD_WIDE;
+	if (kind % 16 == 3) /* all kinds of wide records */
+		return (HS_WIDE_STAMP + next(target) % HS_WIDE_NOTE) << 2 | HS_RECORD_WIDE;
+	if (kind % 16 == 5) /* what notes say */
+		return next(target) % 8 | next(target) % (HS_NOTE_NAME_MOST + 2) << 8;
+	if (kind % 16 == 7) /* addresses in full */
+		return next(target) % 64 * 8;
 	if (kind % 2)
 		return number(target) << 32 | next(target) % NODES;
 	return HS_WORD(next(target) % 3, next(target) % 64 * 8, next(target) % 1000);
@@ -70,6 +76,7 @@ static void write_chunk(struct target *target, uint32_t index)
 	header->thread = (uint32_t)number(target);
 	header->tid = (uint32_t)number(target);
 	header->busy = (uint32_t)next(target) % 2;
+	header->mode = next(target) % 2 ? 0 : (uint32_t)number(target) % 4;
 	header->base_stamp = number(target);
 	header->committed = (uint32_t)number(target) * 8;
 	for (unsigned i = 0; i < 200; i++)
