@@ -43,6 +43,8 @@ def record(program, folder):
 def test_what_is_installed(staged):
     files = sorted(os.fspath(path.relative_to(staged)) for path in staged.rglob("*") if path.is_file())
     assert {"bin/heapscope", "share/heapscope/viewer.html"} <= set(files)
+    assert {"include/heapscope/heapscope.h", "include/heapscope/heapscope.rs"} <= set(files)
+    assert not [path for path in files if path.startswith("include/") and "/heapscope/heapscope." not in path]
     assert [path for path in files if path.endswith("heapscope/libheapscope.so")]
     assert {"share/man/man1/heapscope.1", "share/man/man1/heapscope-run.1", "share/zsh/site-functions/_heapscope",
             "share/bash-completion/completions/heapscope", "share/fish/vendor_completions.d/heapscope.fish"} <= set(files)

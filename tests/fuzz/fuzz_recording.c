@@ -1,5 +1,6 @@
 /* Reader, replay and sites: whatever the members hold, the sites' counts sum to the totals. */
 #include "made.h"
+#include "profile/marks.h"
 
 void fuzz_seeds(fuzz_add *add, void *context)
 {
@@ -44,6 +45,23 @@ static struct hs_totals check_sites(struct hs_profile *profile, bool raw)
 	return totals;
 }
 
+static void check_phases(struct hs_profile *profile, const struct hs_totals *totals)
+{
+	struct hs_phases phases;
+	struct hs_error error = {{0}};
+	FUZZ_CHECK(hs_phases_make(profile, &phases, &error) == 0);
+	for (uint32_t i = 0; i < phases.count; i++) {
+		const struct hs_phase *phase = &phases.items[i];
+		FUZZ_CHECK(phase->times > 0 && phase->name < profile->strings.count);
+		FUZZ_CHECK(phase->allocations <= totals->counts.allocations);
+		FUZZ_CHECK(phase->allocated_bytes <= totals->counts.allocated_bytes);
+		FUZZ_CHECK(phase->most_bytes <= totals->counts.max_bytes);
+		FUZZ_CHECK(phase->change_bytes <= (int64_t)totals->counts.allocated_bytes &&
+			   phase->change_bytes >= -(int64_t)totals->counts.allocated_bytes);
+	}
+	hs_phases_free(&phases);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct hs_profile *profile = fuzz_load(data, size);
@@ -52,6 +70,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct hs_totals folded = check_sites(profile, false), raw = check_sites(profile, true);
 	FUZZ_CHECK(folded.events == raw.events);
 	FUZZ_CHECK(folded.counts.peak_bytes == raw.counts.peak_bytes);
+	check_phases(profile, &raw);
 	hs_profile_free(profile);
 	return 0;
 }

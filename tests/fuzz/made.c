@@ -1,5 +1,7 @@
 #include "made.h"
 
+#include "heapscope/format.h"
+
 #include "../unit/profile/writer.h"
 
 #include <stdlib.h>
@@ -73,6 +75,32 @@ static void write_small(struct writer *w)
 	write_events(w);
 }
 
+/* Two phases that overlap, one in a pause, one that stays open, a moment. */
+static void write_marks(struct writer *w, struct bytes *payload)
+{
+	enum { BEGIN = 1, END, MOMENT, PAUSE, RESUME };
+	static const struct {
+		uint8_t kind, us, events, phase;
+		const char *name;
+	} marks[] = {{BEGIN, 1, 0, 0, "a"},  {BEGIN, 1, 1, 0, "b"},  {END, 2, 3, 0, NULL},
+		     {MOMENT, 0, 0, 0, "x"}, {PAUSE, 3, 9, 0, NULL}, {BEGIN, 0, 0, 0, "a"},
+		     {END, 1, 1, 1, NULL},   {RESUME, 2, 2, 0, NULL}};
+	put_number(payload, 0);
+	put_number(payload, 0);
+	for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+		put_number(payload, marks[i].kind);
+		put_number(payload, marks[i].us);
+		put_number(payload, marks[i].events);
+		if (marks[i].name) {
+			put_number(payload, 1);
+			put_text(payload, marks[i].name);
+		} else if (marks[i].kind == END) {
+			put_number(payload, marks[i].phase);
+		}
+	}
+	write_member(w, HS_MEMBER_MARKS, payload, sizeof marks / sizeof *marks);
+}
+
 static void write_rest(struct writer *w)
 {
 	struct bytes payload = {0};
@@ -87,6 +115,8 @@ static void write_rest(struct writer *w)
 	put_number(&payload, 4711);
 	put_text(&payload, "prog");
 	write_member(w, THREADS, &payload, 1);
+	payload.count = 0;
+	write_marks(w, &payload);
 	free(payload.data);
 	uint32_t file = add_name(w, "/home/me/prog.c"), name = add_name(w, "main");
 	uint32_t inner = add_name(w, "std::vector<int, std::allocator<int> >::push_back(int const&)");
