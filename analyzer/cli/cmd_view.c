@@ -146,8 +146,9 @@ static int write_file(struct hs_profile *profile, const struct hs_export_options
 		else
 			hs_message(
 				"open it in a browser (--open does so); where there is none: heapscope view "
-				"--port 8080 %s",
-				options->path);
+				"--port 8080 %s%s%s",
+				options->baseline_path ? options->baseline_path : "",
+				options->baseline_path ? " " : "", options->path);
 		free(whole);
 	}
 	free(named);

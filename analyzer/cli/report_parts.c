@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TOP_SITES = 3, LABEL = 23 };
+enum { TOP_SITES = 3, LABEL = 24 };
 
 /* "16 to 31 B", "1.0 to 2.0 KiB"; lifetimes likewise. A bucket b holds [2^(b-1), 2^b). */
 static void bucket_words(struct hs_text *text, enum hs_parts_by by, uint32_t bucket)

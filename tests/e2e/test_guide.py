@@ -187,6 +187,26 @@ def test_every_reason_is_needed():
         assert any(re.sub(r" +#.*", "", line) == command for line in lines), command
 
 
+def headings(path):
+    """The anchors that GitHub gives to a page's headings."""
+    return {re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-")
+            for title in re.findall(r"^#+ (.*)$", path.read_text(), re.M)}
+
+
+@pytest.mark.parametrize("page", sorted(str(path.relative_to(ROOT)) for path in [
+    ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "tests").rglob("README.md"), ROOT / "viewer" / "README.md",
+    ROOT / "include" / "heapscope" / "FORMAT.md"]))
+def test_links(page):
+    text = re.sub(r"^```.*?^```$", "", (ROOT / page).read_text(), flags=re.M | re.S)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if target.startswith(("https://", "http://")):
+            continue
+        name, _, anchor = target.partition("#")
+        path = (ROOT / page).parent / name if name else ROOT / page
+        assert path.exists(), target
+        assert not anchor or anchor in headings(path), target
+
+
 PRINTED = """\
 ./server --once
 pid 31087, 70.2 ms, exit status 0, recorded 2026-11-29 14:37:50
