@@ -167,8 +167,15 @@ void hs_pools_words(struct hs_text *words, const struct hs_pool_facts *pools)
 bool hs_pauses_words(struct hs_text *words, const struct hs_profile *profile)
 {
 	struct hs_pauses pauses = hs_pauses_of(profile);
-	if (!pauses.count)
+	if (!pauses.count && !profile->facts.skipped_allocations)
 		return false;
+	if (!pauses.count) { /* merged: nothing is known of time */
+		hs_text_addf(words,
+			     "%s of %s, while recordings were paused by the program, are not in the numbers",
+			     hs_counted(profile->facts.skipped_allocations, "allocation").text,
+			     hs_size(profile->facts.skipped_bytes).text);
+		return true;
+	}
 	hs_text_addf(words, "recording was paused %s by the program, for %s: ",
 		     pauses.count == 1 ? "once" : hs_counted(pauses.count, "time").text,
 		     hs_time(pauses.total_us).text);

@@ -156,7 +156,7 @@ static json_t *merged_json(const struct hs_merged *merged)
 	return object;
 }
 
-static json_t *pools_json(const struct hs_pool_facts *pools)
+json_t *hs_json_pools(const struct hs_pool_facts *pools)
 {
 	if (!pools->slabs && !pools->allocations)
 		return json_null();
@@ -200,7 +200,7 @@ json_t *hs_json_facts(const struct hs_facts *facts)
 	hs_json_put(object, "unseen_library", hs_json_string(facts->unseen_library));
 	hs_json_put(object, "skipped_allocations", hs_json_integer(facts->skipped_allocations));
 	hs_json_put(object, "skipped_bytes", hs_json_integer(facts->skipped_bytes));
-	hs_json_put(object, "pools", pools_json(&facts->pools));
+	hs_json_put(object, "pools", hs_json_pools(&facts->pools));
 	hs_json_put(object, "stopped", hs_json_string(facts->stopped));
 	hs_json_put(object, "warning", hs_json_string(facts->warning));
 	hs_json_put(object, "imported", hs_json_string(facts->imported));

@@ -84,12 +84,15 @@ char *hs_import_footer(const struct hs_facts *facts, const struct hs_totals *tot
 		{"late_events", facts->late_events},
 		{"repaired_frees", facts->repaired_frees},
 		{"peak_rss_bytes", facts->peak_rss_bytes},
+		{"skipped_allocations", facts->skipped_allocations},
+		{"skipped_bytes", facts->skipped_bytes},
 		{"unseen_libraries", facts->unseen_libraries},
 	};
 	json_t *object = json_object();
 	for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
 		hs_json_put(object, fields[i].name, hs_json_integer(fields[i].value));
 	hs_json_put(object, "end", json_pack("{s:b}", "unknown", 1));
+	hs_json_put(object, "pools", hs_json_pools(&facts->pools));
 	hs_json_put(object, "unseen_library", hs_json_string(facts->unseen_library));
 	hs_json_put(object, "lsan_suppressions", hs_json_string(facts->lsan_suppressions));
 	hs_json_put(object, "lsan_suppressions_unread", json_boolean(facts->lsan_unread));

@@ -239,6 +239,14 @@ static void merge_facts(struct hs_tally *tally, const struct hs_profile *profile
 	sum->late_events += facts->late_events;
 	sum->repaired_frees += facts->repaired_frees;
 	sum->unknown_frees += facts->unknown_frees;
+	sum->skipped_allocations += facts->skipped_allocations;
+	sum->skipped_bytes += facts->skipped_bytes;
+	sum->pools.slabs += facts->pools.slabs;
+	sum->pools.slab_most_bytes += facts->pools.slab_most_bytes;
+	sum->pools.slab_live_bytes += facts->pools.slab_live_bytes;
+	sum->pools.allocations += facts->pools.allocations;
+	sum->pools.most_bytes += facts->pools.most_bytes;
+	sum->pools.live_bytes += facts->pools.live_bytes;
 	sum->unseen_libraries += facts->unseen_libraries;
 	if (!sum->unseen_library && facts->unseen_library)
 		sum->unseen_library = hs_copy_string(facts->unseen_library);

@@ -212,7 +212,9 @@ static inline int heapscope_recording(void)
 
 #ifdef __cplusplus
 }
+#endif
 
+#if defined(__cplusplus) && __cplusplus >= 201103L
 namespace heapscope
 {
 

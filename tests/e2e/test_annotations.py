@@ -475,3 +475,19 @@ def test_page(annotated, record, run_heapscope, tmp_path):
 def test_info(annotated, record, run_heapscope):
     done = run_heapscope("info", record(annotated()))
     assert "marks" in done.stdout and "recording was paused once by the program" in " ".join(done.stdout.split())
+
+
+def test_merge(annotated, record, run_heapscope, print_json, print_text, tmp_path):
+    """What pools and pauses kept out of the numbers adds up."""
+    recording = record(annotated())
+    merged = tmp_path / "merged.hs.gz"
+    again = shutil.copy(recording, tmp_path / "again.hs.gz")
+    done = run_heapscope("merge", recording, again, "-o", merged)
+    assert done.returncode == 0, done.stderr
+    document, one = print_json(merged), print_json(recording)
+    assert document["facts"]["pools"] == {name: 2 * value for name, value in one["facts"]["pools"].items()}
+    assert (document["facts"]["skipped_allocations"], document["facts"]["skipped_bytes"]) == (18, 1800002)
+    assert document["marks"] == [] and document["phases"] is None
+    assert "18 allocations of 1.7 MiB, while recordings were paused by the program" in " ".join(print_text(merged).split())
+    done = run_heapscope("print", "--phase", "load", merged)
+    assert done.returncode == 1 and "cannot be filtered by thread, size, time or phase" in done.stderr
