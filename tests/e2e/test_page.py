@@ -143,7 +143,7 @@ def results(request, run_heapscope, build, viewer, page, tool, tmp_path_factory)
     plan = folder / "plan.json"
     plan.write_text(json.dumps({"modules": str(viewer), "browser": tool("chromium"), "pages": {name: str(path) for name, path in pages.pages.items()},
                                 "facts": {name: str(path) for name, path in pages.facts.items()}}))
-    names = [item.callspec.params["name"] for item in request.session.items if getattr(item, "originalname", "") == "test_page"]
+    names = [item.callspec.params["name"] for item in request.session.items if getattr(item, "function", None) is test_page]
     done = subprocess.run(["node", RUNNER, plan, *names], capture_output=True, text=True, timeout=1800)
     found = {one["name"]: one for one in map(json.loads, done.stdout.splitlines())}
     assert done.returncode == 0, done.stderr
