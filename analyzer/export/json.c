@@ -136,10 +136,8 @@ void hs_json_frames_end(struct hs_json_frames *frames, json_t *document)
 	free(frames->index_of_frame);
 }
 
-static json_t *merged_json(const struct hs_merged *merged)
+json_t *hs_json_merged(const struct hs_merged *merged)
 {
-	if (!merged->recordings)
-		return json_null();
 	json_t *object = json_object(), *commands = json_array();
 	for (uint32_t i = 0; i < merged->command_count; i++) {
 		json_t *command = json_object();
@@ -150,9 +148,17 @@ static json_t *merged_json(const struct hs_merged *merged)
 	hs_json_put(object, "recordings", hs_json_integer(merged->recordings));
 	hs_json_put(object, "incomplete", hs_json_integer(merged->incomplete));
 	hs_json_put(object, "commands", commands);
-	put_known(object, "end_unix_us", merged->end_unix_us, merged->end_unix_us);
 	hs_json_put(object, "longest_us", hs_json_integer(merged->longest_us));
 	hs_json_put(object, "sum_us", hs_json_integer(merged->sum_us));
+	return object;
+}
+
+static json_t *merged_json(const struct hs_merged *merged)
+{
+	if (!merged->recordings)
+		return json_null();
+	json_t *object = hs_json_merged(merged);
+	put_known(object, "end_unix_us", merged->end_unix_us, merged->end_unix_us);
 	return object;
 }
 

@@ -39,6 +39,8 @@ json_t *hs_json_frames_index(struct hs_json_frames *frames, uint32_t frame);
 /* Puts the array under "frames". */
 void hs_json_frames_end(struct hs_json_frames *frames, json_t *document);
 
+/* What a merged recording says of its parts; the end of the last of them has another name in files. */
+json_t *hs_json_merged(const struct hs_merged *merged);
 json_t *hs_json_pools(const struct hs_pool_facts *pools); /* null if there are none */
 json_t *hs_json_facts(const struct hs_facts *facts);
 json_t *hs_json_totals(const struct hs_totals *totals, uint32_t unknown);

@@ -22,19 +22,8 @@ static json_t *unknown_json(uint32_t unknown)
 
 static json_t *merged_json(const struct hs_merged *merged)
 {
-	json_t *object = json_object(), *commands = json_array();
-	for (uint32_t i = 0; i < merged->command_count; i++) {
-		json_t *command = json_object();
-		hs_json_put(command, "command", hs_json_string(merged->commands[i].line));
-		hs_json_put(command, "recordings", hs_json_integer(merged->commands[i].recordings));
-		json_array_append_new(commands, command);
-	}
-	hs_json_put(object, "recordings", hs_json_integer(merged->recordings));
-	hs_json_put(object, "incomplete", hs_json_integer(merged->incomplete));
-	hs_json_put(object, "commands", commands);
+	json_t *object = hs_json_merged(merged);
 	hs_json_put(object, "end_us", hs_json_integer(merged->end_unix_us));
-	hs_json_put(object, "longest_us", hs_json_integer(merged->longest_us));
-	hs_json_put(object, "sum_us", hs_json_integer(merged->sum_us));
 	return object;
 }
 

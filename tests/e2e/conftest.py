@@ -9,10 +9,13 @@ Tests marked `@pytest.mark.long` run only with --long.
 import json
 import os
 import pathlib
+import pty
 import shutil
 import subprocess
 
 import pytest
+
+import made_recording
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TARGETS = ROOT / "tests" / "targets"
@@ -199,3 +202,38 @@ def tool():
         return path
 
     return find
+
+
+def on_terminal(heapscope, *arguments, env):
+    """Runs heapscope with a terminal as standard output and error; gives what arrives there. It has to succeed."""
+    parent, child = pty.openpty()
+    process = subprocess.Popen([heapscope, *map(os.fspath, arguments)], stdout=child, stderr=child, stdin=subprocess.DEVNULL, env=env)
+    os.close(child)
+    output = b""
+    while True:
+        try:
+            piece = os.read(parent, 65536)
+        except OSError:
+            break  # Linux says EIO when the last writer is gone
+        if not piece:
+            break
+        output += piece
+    os.close(parent)
+    assert process.wait(timeout=60) == 0
+    return output.decode()
+
+
+@pytest.fixture(scope="session")
+def server(build, heapscope, tmp_path_factory):
+    """A recording of examples/server: two threads, inlined functions, reallocs, leaks."""
+    path = tmp_path_factory.mktemp("server") / "server.hs.gz"
+    subprocess.run([heapscope, "run", "-q", "-o", path, "--", build / "examples" / "server", "--once"], env=clean_environment(), check=True)
+    return path
+
+
+@pytest.fixture
+def whole(tmp_path):
+    """The recording that is made by hand (made_recording.py)."""
+    path = tmp_path / "made.hs.gz"
+    path.write_bytes(made_recording.whole())
+    return path

@@ -3,7 +3,6 @@
 import gzip
 import json
 import os
-import pty
 import re
 import signal
 import stat
@@ -12,19 +11,14 @@ import subprocess
 import made_recording as made
 import pytest
 
+from conftest import on_terminal
+
 COMMANDS = ["run", "print", "export"]
 
 
 def columns(text):
     """The widest line, those with the recording's path aside: a command to copy is never broken."""
     return max(len(line) for line in text.splitlines() if ".hs.gz" not in line)
-
-
-@pytest.fixture
-def whole(tmp_path):
-    path = tmp_path / "made.hs.gz"
-    path.write_bytes(made.whole())
-    return path
 
 
 # ---- help and mistakes -------------------------------------------------------------------------------------
@@ -216,34 +210,15 @@ def test_hostile_names_do_not_reach_the_terminal(run_heapscope, tmp_path):
     assert json.loads(run_heapscope("print", "--json", path).stdout)["totals"]["peak_bytes"] == 3000
 
 
-def run_on_terminal(heapscope, *arguments, env):
-    """Runs heapscope with a terminal as standard output; gives what arrives there."""
-    parent, child = pty.openpty()
-    process = subprocess.Popen([heapscope, *arguments], stdout=child, stderr=child, stdin=child, env=env)
-    os.close(child)
-    output = b""
-    while True:
-        try:
-            piece = os.read(parent, 65536)
-        except OSError:
-            break  # Linux says EIO when the last writer is gone
-        if not piece:
-            break
-        output += piece
-    os.close(parent)
-    assert process.wait(timeout=60) == 0
-    return output.decode()
-
-
 def test_colour(heapscope, run_heapscope, whole):
     environment = {**os.environ, "TERM": "xterm", "LC_ALL": "C.UTF-8"}
     environment.pop("NO_COLOR", None)
-    assert "\033[1m" in run_on_terminal(heapscope, "print", "--no-pager", whole, env=environment)
-    assert "\033" not in run_on_terminal(heapscope, "print", "--no-pager", whole, env={**environment, "NO_COLOR": "1"})
-    assert "\033" not in run_on_terminal(heapscope, "print", "--no-pager", whole, env={**environment, "TERM": "dumb"})
-    assert "\033" not in run_on_terminal(heapscope, "print", "--no-pager", "--color=never", whole, env=environment)
+    assert "\033[1m" in on_terminal(heapscope, "print", "--no-pager", whole, env=environment)
+    assert "\033" not in on_terminal(heapscope, "print", "--no-pager", whole, env={**environment, "NO_COLOR": "1"})
+    assert "\033" not in on_terminal(heapscope, "print", "--no-pager", whole, env={**environment, "TERM": "dumb"})
+    assert "\033" not in on_terminal(heapscope, "print", "--no-pager", "--color=never", whole, env=environment)
     always = {**environment, "NO_COLOR": "1"}
-    assert "\033[1m" in run_on_terminal(heapscope, "print", "--no-pager", "--color=always", whole, env=always)
+    assert "\033[1m" in on_terminal(heapscope, "print", "--no-pager", "--color=always", whole, env=always)
     assert "\033[1m" in run_heapscope("print", "--color", "always", whole).stdout
 
 
@@ -338,7 +313,7 @@ def test_run_dies_of_the_same_signal(run_heapscope, tmp_path, number):
 
 def test_run_on_a_terminal(heapscope, tmp_path):
     """No colour, no remains of a progress line: what the target said and where the recording is."""
-    output = run_on_terminal(heapscope, "run", "-o", tmp_path / "x.hs.gz", "/bin/echo", "hello",
+    output = on_terminal(heapscope, "run", "-o", tmp_path / "x.hs.gz", "/bin/echo", "hello",
                              env={**os.environ, "TERM": "xterm"})
     assert output == f"hello\r\nheapscope: wrote {tmp_path}/x.hs.gz; next: heapscope print {tmp_path}/x.hs.gz\r\n"
 

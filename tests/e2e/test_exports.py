@@ -17,22 +17,6 @@ METRICS = {"peak": "peak_bytes", "allocated": "allocated_bytes", "calls": "alloc
 HOSTILE = ["a;b\nsnapshot=0", 'c "\\ <d># 1', b"e\xff (in 7) 8"]
 
 
-@pytest.fixture(scope="module")
-def server(build, run_heapscope, tmp_path_factory):
-    """A recording of examples/server: threads, inlined functions, reallocs, leaks."""
-    path = tmp_path_factory.mktemp("exports") / "server.hs.gz"
-    done = run_heapscope("run", "-o", path, "--", build / "examples" / "server", "--once")
-    assert done.returncode == 0, done.stderr
-    return path
-
-
-@pytest.fixture
-def made(tmp_path):
-    path = tmp_path / "made.hs.gz"
-    path.write_bytes(made_recording.whole())
-    return path
-
-
 @pytest.fixture
 def hostile(tmp_path):
     path = tmp_path / "hostile.hs.gz"
@@ -74,21 +58,21 @@ def check_output(*command, cwd=None):
     return done.stdout
 
 
-def test_names_and_metrics(run_heapscope, made, tmp_path):
-    done = run_heapscope("export", "-f", "folded", made, cwd=tmp_path)
+def test_names_and_metrics(run_heapscope, whole, tmp_path):
+    done = run_heapscope("export", "-f", "folded", whole, cwd=tmp_path)
     assert done.returncode == 0 and (tmp_path / "made.peak.folded").exists()
-    done = run_heapscope("export", "-f", "folded", "--metric", "calls", made, cwd=tmp_path)
+    done = run_heapscope("export", "-f", "folded", "--metric", "calls", whole, cwd=tmp_path)
     assert done.returncode == 0 and (tmp_path / "made.calls.folded").exists()
     done = run_heapscope("export", "--list")
     assert re.findall(r"^(\w+) .*\(NAME(.*)\)$", done.stdout, re.M) == [
         ("html", ".html"), ("svg", ".METRIC.svg"), ("dhat", ".dhat.json"), ("folded", ".METRIC.folded"),
         ("speedscope", ".speedscope.json"), ("pprof", ".pb.gz"), ("massif", ".massif.out"),
         ("callgrind", ".callgrind.out"), ("json", ".json")]
-    done = run_heapscope("export", "-f", "massif", made, cwd=tmp_path)
+    done = run_heapscope("export", "-f", "massif", whole, cwd=tmp_path)
     assert done.stderr == "heapscope: wrote made.massif.out; next: ms_print made.massif.out\n"
-    done = run_heapscope("export", "-f", "folded", "--metric", "peek", made)
+    done = run_heapscope("export", "-f", "folded", "--metric", "peek", whole)
     assert done.returncode == 2 and 'unknown metric "peek"; did you mean peak?' in done.stderr
-    done = run_heapscope("export", "-f", "dhat", "--metric", "peak", made)
+    done = run_heapscope("export", "-f", "dhat", "--metric", "peak", whole)
     assert done.returncode == 2 and "dhat holds more" in done.stderr
 
 
@@ -109,15 +93,15 @@ def read_folded(path):
     return stacks
 
 
-def test_folded_values(export, made):
-    assert read_folded(export("folded", made)) == {("main", "keep"): 3000}
-    assert read_folded(export("folded", made, "--metric", "allocated")) == {("main", "keep"): 4000, ("main", "drop"): 500}
-    assert read_folded(export("folded", made, "--metric", "calls")) == {("main", "keep"): 2, ("main", "drop"): 1}
-    assert read_folded(export("folded", made, "--metric", "temporary")) == {("main", "drop"): 1}
-    assert read_folded(export("folded", made, "--metric", "leaked")) == {("main", "keep"): 3000}
-    assert read_folded(export("folded", made, "--metric", "moved")) == {("main", "keep"): 1000}
+def test_folded_values(export, whole):
+    assert read_folded(export("folded", whole)) == {("main", "keep"): 3000}
+    assert read_folded(export("folded", whole, "--metric", "allocated")) == {("main", "keep"): 4000, ("main", "drop"): 500}
+    assert read_folded(export("folded", whole, "--metric", "calls")) == {("main", "keep"): 2, ("main", "drop"): 1}
+    assert read_folded(export("folded", whole, "--metric", "temporary")) == {("main", "drop"): 1}
+    assert read_folded(export("folded", whole, "--metric", "leaked")) == {("main", "keep"): 3000}
+    assert read_folded(export("folded", whole, "--metric", "moved")) == {("main", "keep"): 1000}
     # from 10 to 40 us, from 40 to the end at 50; from 20 to 30
-    assert read_folded(export("folded", made, "--metric", "lifetime")) == {("main", "keep"): 40, ("main", "drop"): 10}
+    assert read_folded(export("folded", whole, "--metric", "lifetime")) == {("main", "keep"): 40, ("main", "drop"): 10}
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -165,9 +149,9 @@ def read_speedscope(path):
     return profiles
 
 
-def test_speedscope_values(export, made):
+def test_speedscope_values(export, whole):
     main, keep, drop = [(name, "/srv/made.c", line) for name, line in (("main", 10), ("keep", 20), ("drop", 30))]
-    assert read_speedscope(export("speedscope", made)) == {
+    assert read_speedscope(export("speedscope", whole)) == {
         "Live at the peak": {(main, keep): 3000},
         "Allocated": {(main, keep): 4000, (main, drop): 500},
         "Allocation calls": {(main, keep): 2, (main, drop): 1},
@@ -248,8 +232,8 @@ PPROF_TYPES = {"alloc_objects/count": "allocations", "alloc_space/bytes": "alloc
                "inuse_objects/count": "live_blocks", "inuse_space/bytes[dflt]": "live_bytes"}
 
 
-def test_pprof_values(export, pprof, made):
-    head, types, stacks, mappings = read_raw(pprof("-raw", export("pprof", made)))
+def test_pprof_values(export, pprof, whole):
+    head, types, stacks, mappings = read_raw(pprof("-raw", export("pprof", whole)))
     assert types == list(PPROF_TYPES)
     main, keep, drop = [(name, "/srv/made.c", line) for name, line in (("main", 10), ("keep", 20), ("drop", 30))]
     assert stacks == {(keep, main): [2, 4000, 1, 3000, 0, 0, 1, 1000, 1, 3000],
@@ -283,8 +267,8 @@ def test_pprof_hostile_names(export, pprof, hostile, nothing):
     assert pprof("-raw", export("pprof", nothing)).count("inuse_space/bytes[dflt]") == 1
 
 
-def test_binary_goes_to_a_pipe_not_a_terminal(heapscope, run_heapscope, made, export):
-    command = [str(heapscope), "export", "-f", "pprof", "-o", "-", str(made)]
+def test_binary_goes_to_a_pipe_not_a_terminal(heapscope, run_heapscope, whole, export):
+    command = [str(heapscope), "export", "-f", "pprof", "-o", "-", str(whole)]
     master, terminal = os.openpty()
     done = subprocess.run(command, stdout=terminal, stderr=subprocess.PIPE, text=True, env=clean_environment(),
                           timeout=60)
@@ -292,7 +276,7 @@ def test_binary_goes_to_a_pipe_not_a_terminal(heapscope, run_heapscope, made, ex
     os.close(master)
     assert done.returncode == 2 and "pprof is binary and standard output is a terminal" in done.stderr
     done = run_heapscope(*command[1:], binary=True)
-    assert done.returncode == 0 and done.stdout == export("pprof", made).read_bytes() and done.stdout[:2] == b"\x1f\x8b"
+    assert done.returncode == 0 and done.stdout == export("pprof", whole).read_bytes() and done.stdout[:2] == b"\x1f\x8b"
 
 
 # ---- massif ----------------------------------------------------------------------------------------------
@@ -329,8 +313,8 @@ def read_massif(path):
 ROOT_TEXT = "(heap allocation functions) malloc/new/new[], --alloc-fns, etc."
 
 
-def test_massif_values(export, made, tool):
-    path = export("massif", made)
+def test_massif_values(export, whole, tool):
+    path = export("massif", whole)
     snapshots = read_massif(path)
     # 1000 from 10 us on, 1500 from 20, 1000 from 30, 3000 from 40 to the end at 50: one step is 1 us
     sizes = {round(time * 1000): size for time, size, _, _ in snapshots}
@@ -457,9 +441,9 @@ def read_callgrind(path):
     return totals, own, calls
 
 
-def test_callgrind_values(export, made):
+def test_callgrind_values(export, whole):
     main, keep, drop = [("/srv/made", "/srv/made.c", name) for name in ("main", "keep", "drop")]
-    totals, own, calls = read_callgrind(export("callgrind", made))
+    totals, own, calls = read_callgrind(export("callgrind", whole))
     assert totals == [3000, 1, 4500, 3, 1, 3000, 1, 1000]
     assert own == {(main, 10): [0] * 8, (keep, 20): [3000, 1, 4000, 2, 0, 3000, 1, 1000],
                    (drop, 30): [0, 0, 500, 1, 1, 0, 0, 0]}

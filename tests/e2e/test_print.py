@@ -9,22 +9,11 @@
 """
 
 import json
-import os
-import pty
 import re
-import subprocess
 import sys
 
-import made_recording as made
 import pytest
-from conftest import clean_environment
-
-
-@pytest.fixture
-def whole(tmp_path):
-    path = tmp_path / "made.hs.gz"
-    path.write_bytes(made.whole())
-    return path
+from conftest import clean_environment, on_terminal
 
 
 @pytest.fixture
@@ -333,24 +322,8 @@ def test_diff_takes_filters(run_heapscope, whole):
 # ---- the pager -------------------------------------------------------------------------------------------
 
 
-def on_terminal(heapscope, *arguments, env):
-    """What arrives at a terminal that is standard output."""
-    parent, child = pty.openpty()
-    process = subprocess.Popen([heapscope, *map(os.fspath, arguments)], stdout=child, stderr=child,
-                               stdin=subprocess.DEVNULL, env=env)
-    os.close(child)
-    output = b""
-    while True:
-        try:
-            piece = os.read(parent, 65536)
-        except OSError:
-            break  # Linux says EIO when the last writer is gone
-        if not piece:
-            break
-        output += piece
-    os.close(parent)
-    assert process.wait(timeout=60) == 0
-    return output.decode().replace("\r\n", "\n")
+def shown(heapscope, *arguments, env):
+    return on_terminal(heapscope, *arguments, env=env).replace("\r\n", "\n")
 
 
 def test_pager(heapscope, run_heapscope, whole, tmp_path):
@@ -360,17 +333,17 @@ def test_pager(heapscope, run_heapscope, whole, tmp_path):
                        "print('PAGED', os.environ.get('LESS'), len(text) > 500, '\\033[1m' in text)\n")
     program.chmod(0o755)
     environment = clean_environment({"TERM": "xterm", "PAGER": program, "LESS": None})
-    assert on_terminal(heapscope, "print", whole, env=environment) == "PAGED FRX True True\n"
-    assert on_terminal(heapscope, "print", whole, env={**environment, "LESS": "S"}) == "PAGED S True True\n"
-    assert on_terminal(heapscope, "print", whole, env={**environment, "NO_COLOR": "1"}) == "PAGED FRX True False\n"
-    assert on_terminal(heapscope, "diff", whole, whole, env=environment).startswith("PAGED FRX")
-    for plain in (on_terminal(heapscope, "print", "--no-pager", whole, env=environment),
-                  on_terminal(heapscope, "print", whole, env={**environment, "PAGER": ""}),
-                  on_terminal(heapscope, "print", whole, env={**environment, "PAGER": "cat"}),
-                  on_terminal(heapscope, "print", whole, env={**environment, "PAGER": "/nowhere/pager 2>&-"})):
+    assert shown(heapscope, "print", whole, env=environment) == "PAGED FRX True True\n"
+    assert shown(heapscope, "print", whole, env={**environment, "LESS": "S"}) == "PAGED S True True\n"
+    assert shown(heapscope, "print", whole, env={**environment, "NO_COLOR": "1"}) == "PAGED FRX True False\n"
+    assert shown(heapscope, "diff", whole, whole, env=environment).startswith("PAGED FRX")
+    for plain in (shown(heapscope, "print", "--no-pager", whole, env=environment),
+                  shown(heapscope, "print", whole, env={**environment, "PAGER": ""}),
+                  shown(heapscope, "print", whole, env={**environment, "PAGER": "cat"}),
+                  shown(heapscope, "print", whole, env={**environment, "PAGER": "/nowhere/pager 2>&-"})):
         assert "PAGED" not in plain and "TOP SITES BY PEAK" in plain
-    assert "PAGED" not in on_terminal(heapscope, "print", "--json", whole, env=environment)
+    assert "PAGED" not in shown(heapscope, "print", "--json", whole, env=environment)
     piped = run_heapscope("print", whole, env={"PAGER": program, "TERM": "xterm"})
     assert "PAGED" not in piped.stdout and "TOP SITES" in piped.stdout
     # one that has seen enough is no failure
-    assert on_terminal(heapscope, "print", whole, env={**environment, "PAGER": "true"}) == ""
+    assert shown(heapscope, "print", whole, env={**environment, "PAGER": "true"}) == ""

@@ -139,14 +139,6 @@ def test_orientation(make, export):
         ("token", "parse", "parse", "main"): 200, ("parse",): 100, ("parse", "main"): 100, ("run",): 100}
 
 
-@pytest.fixture(scope="module")
-def server(build, run_heapscope, tmp_path_factory):
-    path = tmp_path_factory.mktemp("svg") / "server.hs.gz"
-    done = run_heapscope("run", "-o", path, "--", build / "examples" / "server", "--once")
-    assert done.returncode == 0, done.stderr
-    return path
-
-
 @pytest.mark.parametrize("metric", METRICS)
 def test_totals(export, print_json, server, metric):
     document = print_json(server)

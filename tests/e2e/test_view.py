@@ -21,22 +21,6 @@ import page as pages  # noqa: E402
 HOSTILE = ["</script><script>alert(1)</script>", "<!--heapscope-data-->", b"\xff<!-- \xc3\xa9"]
 
 
-@pytest.fixture(scope="module")
-def server(build, run_heapscope, tmp_path_factory):
-    """A recording of examples/server: two threads, inlined functions, reallocs, leaks."""
-    path = tmp_path_factory.mktemp("view") / "server.hs.gz"
-    done = run_heapscope("run", "-o", path, "--", build / "examples" / "server", "--once")
-    assert done.returncode == 0, done.stderr
-    return path
-
-
-@pytest.fixture
-def made(tmp_path):
-    path = tmp_path / "made.hs.gz"
-    path.write_bytes(made_recording.whole())
-    return path
-
-
 @pytest.fixture
 def view(run_heapscope, tmp_path):
     """view(recording, ..., *options) -> the page's data."""
@@ -137,10 +121,10 @@ def test_over_time(view, server):
         assert buckets == page.columns[f"{counts}.blocks"]
 
 
-def test_by_hand(view, made):
+def test_by_hand(view, whole):
     """made_recording: keep allocates 1000 at 10 us, drop 500 at 20, freed at 30; keep's moves to 3000 at 40; 50 us in all, in
     bins of 1 us."""
-    page = view(made)
+    page = view(whole)
     main, keep, drop = ("main", "/srv/made.c", 10), ("keep", "/srv/made.c", 20), ("drop", "/srv/made.c", 30)
     sites = page.sites()
     assert set(sites) == {(main, keep), (main, drop)}
@@ -247,10 +231,10 @@ def test_pruned(view, tmp_path):
     assert (tmp_path / "view.html").stat().st_size <= 20 << 20
 
 
-def test_truncated(view, made, tmp_path, print_json, run_heapscope):
-    whole = made.read_bytes()
+def test_truncated(view, whole, tmp_path, print_json, run_heapscope):
+    everything = whole.read_bytes()
     cut = tmp_path / "cut.hs.gz"
-    cut.write_bytes(whole[:len(whole) - len(made_recording.footer()) - 10])
+    cut.write_bytes(everything[:len(everything) - len(made_recording.footer()) - 10])
     page = view(cut)
     warning = page.document["facts"]["warning"]
     assert warning and warning == print_json(cut)["facts"]["warning"]
@@ -350,40 +334,40 @@ def test_sources_that_are_none(view, tmp_path):
 # ---- the file --------------------------------------------------------------------------------------------
 
 
-def test_file(run_heapscope, made, tmp_path):
+def test_file(run_heapscope, whole, tmp_path):
     done = run_heapscope("view", "made.hs.gz", cwd=tmp_path)
     assert done.returncode == 0 and done.stdout == f"{tmp_path}/made.html\n"
-    whole = (tmp_path / "made.html").read_bytes()
-    assert run_heapscope("view", "-o", "-", made, binary=True).stdout == whole
-    done = run_heapscope("export", "--format", "html", "-o", "other.html", made, cwd=tmp_path)
-    assert done.returncode == 0 and (tmp_path / "other.html").read_bytes() == whole
+    everything = (tmp_path / "made.html").read_bytes()
+    assert run_heapscope("view", "-o", "-", whole, binary=True).stdout == everything
+    done = run_heapscope("export", "--format", "html", "-o", "other.html", whole, cwd=tmp_path)
+    assert done.returncode == 0 and (tmp_path / "other.html").read_bytes() == everything
     assert sorted(path.name for path in tmp_path.iterdir()) == ["made.hs.gz", "made.html", "other.html"]
 
 
-def test_failures_leave_the_old_file(run_heapscope, made, tmp_path):
+def test_failures_leave_the_old_file(run_heapscope, whole, tmp_path):
     page, bad = tmp_path / "made.html", tmp_path / "bad.hs.gz"
     page.write_text("older")
     bad.write_text("no recording")
     no_mark = tmp_path / "no-mark.html"
     no_mark.write_text("<html></html>")
-    missing = run_heapscope("view", "-o", page, made, env={"HEAPSCOPE_VIEWER": "/nonexistent.html"})
+    missing = run_heapscope("view", "-o", page, whole, env={"HEAPSCOPE_VIEWER": "/nonexistent.html"})
     assert missing.returncode == 1
     assert 'cannot read the page "/nonexistent.html" that HEAPSCOPE_VIEWER names' in missing.stderr
-    useless = run_heapscope("view", "-o", page, made, env={"HEAPSCOPE_VIEWER": no_mark})
+    useless = run_heapscope("view", "-o", page, whole, env={"HEAPSCOPE_VIEWER": no_mark})
     assert useless.returncode == 1 and "has no place for data" in useless.stderr
     assert run_heapscope("view", "-o", page, bad).returncode == 1
-    assert run_heapscope("view", "-o", page, made, bad).returncode == 1
+    assert run_heapscope("view", "-o", page, whole, bad).returncode == 1
     assert page.read_text() == "older"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.hs.gz", "made.hs.gz", "made.html", "no-mark.html"]
 
 
-def test_usage(run_heapscope, made):
-    for arguments in [], [made, made, made], ["--port", "65536", made], ["--port", "0", "-o", "x.html", made]:
+def test_usage(run_heapscope, whole):
+    for arguments in [], [whole, whole, whole], ["--port", "65536", whole], ["--port", "0", "-o", "x.html", whole]:
         done = run_heapscope("view", *arguments)
         assert done.returncode == 2 and done.stderr.startswith("heapscope: view: ")
 
 
-def test_open(run_heapscope, made, tmp_path):
+def test_open(run_heapscope, whole, tmp_path):
     """xdg-open gets the path; it tells us through a FIFO, which is read until it closes it."""
     programs, told = tmp_path / "bin", tmp_path / "told"
     programs.mkdir()
@@ -391,11 +375,11 @@ def test_open(run_heapscope, made, tmp_path):
     (programs / "xdg-open").write_text(f"#!/bin/sh\necho \"$1\" >{told}\n")
     (programs / "xdg-open").chmod(0o755)
     with subprocess.Popen(["cat", told], stdout=subprocess.PIPE, text=True) as reader:
-        done = run_heapscope("view", "--open", "-o", tmp_path / "a b.html", made,
+        done = run_heapscope("view", "--open", "-o", tmp_path / "a b.html", whole,
                              env={"PATH": f"{programs}:{os.environ['PATH']}"})
         assert done.returncode == 0
         assert reader.communicate(timeout=60)[0] == f"{tmp_path}/a b.html\n"
-    done = run_heapscope("view", "--open", "-o", tmp_path / "c.html", made, env={"PATH": "/nonexistent"})
+    done = run_heapscope("view", "--open", "-o", tmp_path / "c.html", whole, env={"PATH": "/nonexistent"})
     assert done.returncode == 0 and "cannot run xdg-open" in done.stderr
 
 
@@ -403,9 +387,9 @@ def test_open(run_heapscope, made, tmp_path):
 
 
 @pytest.fixture
-def served(heapscope, made):
+def served(heapscope, whole):
     """A running `heapscope view --port 0`; .port is the one that it took."""
-    with subprocess.Popen([heapscope, "view", "--port", "0", made], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    with subprocess.Popen([heapscope, "view", "--port", "0", whole], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           env=clean_environment()) as process:
         try:
             address = process.stdout.readline()
@@ -428,14 +412,14 @@ def ask(port, method="GET", path="/", host="localhost", address="127.0.0.1"):
     return answer, body
 
 
-def test_serves_the_page(served, run_heapscope, made):
-    whole = run_heapscope("view", "-o", "-", made, binary=True).stdout
+def test_serves_the_page(served, run_heapscope, whole):
+    everything = run_heapscope("view", "-o", "-", whole, binary=True).stdout
     answer, body = ask(served.port)
-    assert answer.status == 200 and body == whole
+    assert answer.status == 200 and body == everything
     assert answer.getheader("Content-Type") == "text/html; charset=utf-8"
     assert answer.getheader("Cache-Control") == "no-store" and answer.getheader("X-Content-Type-Options") == "nosniff"
     answer, body = ask(served.port, "HEAD")
-    assert answer.status == 200 and body == b"" and int(answer.getheader("Content-Length")) == len(whole)
+    assert answer.status == 200 and body == b"" and int(answer.getheader("Content-Length")) == len(everything)
 
 
 def test_serves_nothing_else(served):
@@ -490,6 +474,6 @@ def test_ends(served, number):
     assert f"ssh -L {served.port}:localhost:{served.port} " in errors
 
 
-def test_port_in_use(served, run_heapscope, made):
-    done = run_heapscope("view", "--port", str(served.port), made)
+def test_port_in_use(served, run_heapscope, whole):
+    done = run_heapscope("view", "--port", str(served.port), whole)
     assert done.returncode == 1 and f"port {served.port} is in use" in done.stderr
