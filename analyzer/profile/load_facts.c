@@ -98,19 +98,21 @@ int hs_load_header(struct hs_loader *loader, struct hs_payload payload, struct h
 	if (!json)
 		return hs_fail(error, "the header of '%s' is damaged (%s): copy or record it again", path,
 			       cause.text);
-	json_int_t version = json_integer_value(json_object_get(json, "version"));
+	const json_t *version = json_object_get(json, "version");
 	const char *writer = json_string_value(json_object_get(json, "heapscope"));
 	int result = 0;
-	if (version > HS_FORMAT_VERSION)
-		result = hs_fail(error,
-				 "'%s' has format version %lld, written by heapscope %.40s; this is "
-				 "heapscope " HEAPSCOPE_VERSION
-				 ", which reads up to version %d: install the newer one",
-				 path, (long long)version, writer ? writer : "(unknown)", HS_FORMAT_VERSION);
-	else if (version < 1)
+	if (!json_is_integer(version))
 		result = hs_fail(
 			error, "the header of '%s' is damaged (it names no version): copy or record it again",
 			path);
+	else if (json_integer_value(version) != HS_FORMAT_VERSION)
+		result =
+			hs_fail(error,
+				"'%s' was made by another version of heapscope (%.40s), in format %lld; this "
+				"one (" HEAPSCOPE_VERSION
+				") reads format %d: record again, or use the version that made it",
+				path, writer ? writer : "unknown", (long long)json_integer_value(version),
+				HS_FORMAT_VERSION);
 	if (result == 0) {
 		const char *origin = json_string_value(json_object_get(json, "origin"));
 		facts->program = text(json, "program");

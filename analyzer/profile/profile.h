@@ -224,7 +224,7 @@ struct hs_profile {
 	void (*progress)(const char *phase, unsigned long long done, unsigned long long total);
 };
 
-/* Loads everything but the events. On failure (not a recording, empty, newer version, unreadable) returns
+/* Loads everything but the events. On failure (not a recording, empty, another version, unreadable) returns
  * NULL and fills in error. A truncated or damaged file loads as far as it is whole: facts.warning says so. */
 struct hs_profile *hs_profile_load(const char *path, struct hs_error *error);
 void hs_profile_free(struct hs_profile *profile);

@@ -4,6 +4,8 @@ import json
 import struct
 import zlib
 
+VERSION = 1  # of the format
+
 
 def varint(value):
     out = bytearray()
@@ -33,7 +35,7 @@ def member(kind, payload, items=1):
 
 
 def header(**changes):
-    fields = {"version": 1, "program": "/srv/made", "command": ["/srv/made", "--once"], "cwd": "/srv", "pid": 4242,
+    fields = {"version": VERSION, "program": "/srv/made", "command": ["/srv/made", "--once"], "cwd": "/srv", "pid": 4242,
               "parent_pid": 0, "origin": "start", "start_us": 1_700_000_000_000_000, "machine": "x86_64",
               "page_bytes": 4096, "clock": "tsc", "unwinder": "fast", "heapscope": "0.1.0"}
     fields.update(changes)

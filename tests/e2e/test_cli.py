@@ -100,7 +100,7 @@ def bad_files():
     yield "random", bytes(range(256)) * 16
     yield "other gzip", gzip.compress(b"hello")
     yield "no header", whole[len(made.header()):]
-    yield "newer", made.header(version=2) + made.modules()
+    yield "newer", made.header(version=made.VERSION + 1) + made.modules()
     yield "header cut", whole[:40]
     yield "header not JSON", made.member(1, b"{") + made.modules()
     yield "directory", "directory"
@@ -122,11 +122,18 @@ def test_unreadable_files(run_heapscope, tmp_path, command, content):
     assert sorted(tmp_path.iterdir()) == before  # nothing was written
 
 
-def test_newer_version_names_both(run_heapscope, tmp_path):
-    path = tmp_path / "newer.hs.gz"
-    path.write_bytes(made.header(version=7, heapscope="9.8.7"))
-    done = run_heapscope("print", path)
-    assert done.returncode == 1 and "version 7" in done.stderr and "9.8.7" in done.stderr
+@pytest.mark.parametrize("other", [made.VERSION - 1, made.VERSION + 1, 77, -1])
+@pytest.mark.parametrize("command", [["print"], ["info"], ["diff"], ["check", "--max-peak", "1GiB"], ["merge", "-o", "all.hs.gz"],
+                                     ["export", "--format", "dhat"]], ids=lambda command: command[0])
+def test_other_versions_are_named(run_heapscope, tmp_path, command, other):
+    """The rest of the file is not looked at: an older or newer one is not called damaged."""
+    path = tmp_path / "other.hs.gz"
+    path.write_bytes(made.header(version=other, heapscope="9.8.7") + made.member(4, b"columns of another order", 1000))
+    done = run_heapscope(*command, path, *([path] if command == ["diff"] else []), cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (f"heapscope: '{path}' was made by another version of heapscope (9.8.7), in format {other}; this one "
+                           f"(0.1.0) reads format {made.VERSION}: record again, or use the version that made it\n")
+    assert [file.name for file in tmp_path.iterdir()] == ["other.hs.gz"]
 
 
 def test_truncated_file_shows_what_is_there(run_heapscope, tmp_path):

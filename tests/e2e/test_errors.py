@@ -196,13 +196,15 @@ def test_not_a_recording(read, place, content, cause):
 
 
 
-def test_newer_version(read, place, recorded):
+@pytest.mark.parametrize("step", [-1, 1])
+def test_other_version(read, place, recorded, step):
     recording = recording_format.Recording(recorded)
-    header = dict(recording.header, version=2)
+    own = recording.header["version"]
+    header = dict(recording.header, version=own + step)
     first = struct.unpack_from("<I", pathlib.Path(recorded).read_bytes(), 20)[0]
     data = member(recording_format.HEADER, json.dumps(header).encode()) + pathlib.Path(recorded).read_bytes()[first:]
-    (place / "newer.hs.gz").write_bytes(data)
-    check_message(read("newer.hs.gz"), BAD_DATA, "newer.hs.gz", "version 2", "version 1", "install the newer")
+    (place / "other.hs.gz").write_bytes(data)
+    check_message(read("other.hs.gz"), BAD_DATA, "other.hs.gz", f"format {own + step}", f"reads format {own}", "record again")
 
 
 def test_cut_recording_shows_what_is_there(run_heapscope, place, recorded):

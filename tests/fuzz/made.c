@@ -136,7 +136,7 @@ static void write_rest(struct writer *w)
 static void write_recursive(struct writer *w)
 {
 	write_json(w, HEADER,
-		   "{\"version\":1,\"program\":\"/bin/"
+		   "{\"version\":" FORMAT ",\"program\":\"/bin/"
 		   "f\",\"command\":[\"f\",\"\\u001b[1m\"],\"origin\":\"fork\","
 		   "\"start_us\":1,\"pid\":1}");
 	add_module(w, "", MAIN_PROGRAM);

@@ -21,7 +21,7 @@ static void start(struct writer *w, const char *header)
 	write_nodes(w);
 }
 
-static const char plain[] = "{\"version\":1}";
+static const char plain[] = "{\"version\":" FORMAT "}";
 
 /* A member of the numbers, which are the payload's. */
 static void write_counts(struct writer *w, uint32_t items, unsigned count, const uint64_t *numbers)
@@ -47,8 +47,8 @@ static void test_replay(void)
 {
 	enum { FIELDS = 1 | 2 | 4 | 16 };
 	struct writer w;
-	start(&w,
-	      "{\"version\":1,\"imported\":\"dhat\",\"unknown\":[\"process\",\"duration_us\",\"later\"]}");
+	start(&w, "{\"version\":" FORMAT
+		  ",\"imported\":\"dhat\",\"unknown\":[\"process\",\"duration_us\",\"later\"]}");
 	write_counts(&w, 1, 6, (uint64_t[]){FIELDS, 2, 1000, 10, 600, 300});
 	write_counts(&w, 1, 6, (uint64_t[]){FIELDS, 0, 50, 1, 0, 50});
 	write_json(&w, FOOTER,

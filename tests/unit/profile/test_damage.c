@@ -84,9 +84,12 @@ static void refused_header(const char *json, const char *because)
 
 static void test_headers(void)
 {
-	refused_header("{\"version\":2,\"heapscope\":\"9.1\"}", "format version 2, written by heapscope 9.1");
-	refused_header("{\"version\":2}", "install the newer one");
-	refused_header("{\"version\":0}", "names no version");
+	refused_header("{\"version\":99,\"heapscope\":\"9.1\"}",
+		       "was made by another version of heapscope (9.1), in format 99; this one (");
+	refused_header("{\"version\":0}",
+		       "of heapscope (unknown), in format 0; this one (" HEAPSCOPE_VERSION
+		       ") reads format " FORMAT ": record again, or use the version that made it");
+	refused_header("{\"version\":\"" FORMAT "\"}", "names no version");
 	refused_header("{}", "names no version");
 	refused_header("[1]", "no JSON object");
 	refused_header("{\"version\":1", "is damaged");

@@ -106,7 +106,7 @@ void write_json(struct writer *writer, uint8_t kind, const char *json)
 void write_header(struct writer *writer)
 {
 	write_json(writer, HEADER,
-		   "{\"version\":1,\"program\":\"/home/me/prog\",\"command\":[\"./"
+		   "{\"version\":" FORMAT ",\"program\":\"/home/me/prog\",\"command\":[\"./"
 		   "prog\",\"--once\"],\"cwd\":\"/home/me\","
 		   "\"pid\":4711,\"parent_pid\":1,\"origin\":\"start\",\"start_us\":1700000000000000,"
 		   "\"machine\":\"x86_64\",\"page_bytes\":4096,\"clock\":\"tsc\",\"unwinder\":\"fast\","

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define FORMAT "1" /* FORMAT.md's version */
+
 enum {
 	HEADER = 1,
 	MODULES = 2,
