@@ -204,6 +204,27 @@ def tool():
     return find
 
 
+@pytest.fixture(scope="session")
+def viewer(build):
+    """The folder in which the page of `heapscope view` was built: its sources and its packages."""
+    folders = [path.parent for path in build.glob("viewer/*/work/node_modules")]
+    assert len(folders) == 1, "the page is not built: ./dev build needs npm (Debian: apt-get install npm)"
+    return folders[0]
+
+
+@pytest.fixture(scope="session")
+def drive_page(tool):
+    """drive_page(step, ...) -> the report of tests/tools/drive_page.mjs, which says what the steps can be."""
+
+    def run(*steps):
+        done = subprocess.run([tool("node"), ROOT / "tests" / "tools" / "drive_page.mjs"], input=json.dumps(steps),
+                              capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    return run
+
+
 def on_terminal(heapscope, *arguments, env):
     """Runs heapscope with a terminal as standard output and error; gives what arrives there. It has to succeed."""
     parent, child = pty.openpty()
@@ -237,3 +258,39 @@ def whole(tmp_path):
     path = tmp_path / "made.hs.gz"
     path.write_bytes(made_recording.whole())
     return path
+
+
+@pytest.fixture
+def hostile(tmp_path):
+    """As whole, with names in which there is what some format gives a meaning, and what no line of text can hold."""
+    path = tmp_path / "hostile.hs.gz"
+    names = ["a;b\nsnapshot=0", 'c "\\ <d># 1', b"e\xff (in 7) 8"]
+    path.write_bytes(made_recording.header(command=["a\nb", "# c"]) + made_recording.modules() +
+                     made_recording.nodes() + made_recording.events() + made_recording.samples() +
+                     made_recording.threads() + made_recording.symbols(names, "/s\n/m#.c") +
+                     made_recording.footer())
+    return path
+
+
+@pytest.fixture
+def nothing(tmp_path):
+    """A program that never allocated."""
+    path = tmp_path / "nothing.hs.gz"
+    zeros = dict.fromkeys(["events", "allocations", "frees", "allocated_bytes", "peak_bytes", "peak_us", "live_bytes",
+                           "live_blocks", "temporary"], 0)
+    path.write_bytes(made_recording.header() + made_recording.modules() + made_recording.footer(**zeros))
+    return path
+
+
+@pytest.fixture
+def export(run_heapscope, tmp_path):
+    """export(format, recording, *options, suffix="") -> path of the exported file."""
+
+    def run(name, recording, *options, suffix=""):
+        path = tmp_path / f"out.{name}{suffix}"
+        done = run_heapscope("export", "--format", name, *options, "-o", path, recording)
+        assert done.returncode == 0, done.stderr
+        assert "warning" not in done.stderr
+        return path
+
+    return run

@@ -44,14 +44,6 @@ def checks():
 
 
 @pytest.fixture(scope="module")
-def viewer(build):
-    """The folder in which the page was built: its sources and its packages."""
-    folders = [path.parent for path in build.glob("viewer/*/work/node_modules")]
-    assert len(folders) == 1, "the page is not built: ./dev build needs npm (Debian: apt-get install npm)"
-    return folders[0]
-
-
-@pytest.fixture(scope="module")
 def page(build):
     return build / "viewer" / "viewer.html"
 

@@ -5,14 +5,12 @@ import collections
 import json
 import pathlib
 import re
-import subprocess
 import xml.etree.ElementTree as ElementTree
 
 import pytest
 
 import made_recording
 
-DRIVER = pathlib.Path(__file__).resolve().parents[1] / "tools" / "drive_page.mjs"
 SVG = "{http://www.w3.org/2000/svg}"
 METRICS = {"peak": "peak_bytes", "allocated": "allocated_bytes", "calls": "allocations", "temporary": "temporary",
            "leaked": "live_bytes", "moved": "moved_bytes", "lifetime": "lifetime_us"}
@@ -350,15 +348,14 @@ def test_json_is_what_print_writes(run_heapscope, make, server, tmp_path):
 
 
 @pytest.fixture
-def drive(tool):
+def drive(drive_page):
     """drive(steps) -> the results of its evals. What a page must never do fails here."""
 
     def run(*steps):
-        done = subprocess.run([tool("node"), DRIVER], input=json.dumps(steps), capture_output=True, text=True, timeout=120)
-        assert done.returncode == 0, done.stderr
-        report = json.loads(done.stdout)
-        assert report["exceptions"] == [] and report["dialogs"] == [] and report["requests"] == []
-        return report["results"]
+        report = drive_page(*steps)
+        results = report.pop("results")
+        assert report == {"exceptions": [], "errors": [], "dialogs": [], "requests": []}
+        return results
 
     return run
 

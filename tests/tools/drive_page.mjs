@@ -13,21 +13,22 @@
 //   key NAME [MODIFIERS]  as in KeyboardEvent.key; 1 Alt, 2 Ctrl, 4 Meta, 8 Shift
 //   type TEXT          where the focus is
 //   shot FILE          a PNG
-// The report: results (of eval, in order), exceptions, dialogs, requests (URLs, but for the documents opened).
+// The report: results (of eval, in order), exceptions, errors (of the console), dialogs, requests (URLs, but for the
+// documents opened).
 // Exit status 2: browser trouble.
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { Browser } from "./browser.mjs";
 
 const steps = JSON.parse(readFileSync(0, "utf8"));
-const report = { results: [], exceptions: [], dialogs: [], requests: [] };
+const report = { results: [], exceptions: [], errors: [], dialogs: [], requests: [] };
 const browser = new Browser();
 browser.onError = (e) => stop(2, String(e));
 const guard = setTimeout(() => stop(2, "nothing after 60 s"), 60000);
 
 async function stop(code, message) {
   clearTimeout(guard);
-  if (message) console.error(`drive_page: ${message}\n${browser.stderrTail}`);
+  if (message) console.error(`drive_page: ${message}\n${JSON.stringify(report)}\n${browser.stderrTail}`);
   await browser.close();
   process.exit(code);
 }
@@ -40,6 +41,8 @@ async function main() {
     if (method === "Page.loadEventFired") onLoad();
     if (method === "Runtime.exceptionThrown")
       report.exceptions.push(params.exceptionDetails.exception?.description || params.exceptionDetails.text);
+    if (method === "Runtime.consoleAPICalled" && ["error", "assert"].includes(params.type))
+      report.errors.push(params.args.map((one) => one.description ?? one.value).join(" "));
     if (method === "Page.javascriptDialogOpening") {
       report.dialogs.push(params.message);
       send("Page.handleJavaScriptDialog", { accept: false });
