@@ -97,9 +97,10 @@ struct hs_guilty {
 	const struct hs_profile *profile;
 	uint64_t value, old; /* old: of the baseline */
 	uint64_t weight;     /* what it adds to the quantity, or how much it grew; at least 1 */
+	uint32_t place;      /* among equals: as in the tables of print, or of diff */
 };
-/* The lines (or functions, for growth) behind a quantity, heaviest first; malloc'ed. None for what no site
- * causes. */
+/* The lines (or functions, for growth) behind a quantity, heaviest first, as print and diff have them;
+ * malloc'ed. None for what no site causes. */
 struct hs_guilty *hs_guilty_find(const struct hs_check_report *report, const struct hs_checked *checked,
 				 const struct hs_finding *finding, uint32_t *count);
 

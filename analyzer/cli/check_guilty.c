@@ -8,10 +8,7 @@
 static int heavier_first(const void *left, const void *right)
 {
 	const struct hs_guilty *a = left, *b = right;
-	if (a->weight != b->weight)
-		return a->weight > b->weight ? -1 : 1;
-	/* as they stand in the sites, which have a stable order */
-	return (a->site > b->site) - (a->site < b->site);
+	return hs_larger_first(a->weight, a->place, b->weight, b->place);
 }
 
 /* By line of the program's own code. */
@@ -33,7 +30,8 @@ static struct hs_guilty *find_lines(const struct hs_checked *checked, const stru
 		list[(*count)++] = (struct hs_guilty){.site = &sites->items[groups.sites[group->first]],
 						      .profile = checked->opened.profile,
 						      .value = value,
-						      .weight = value};
+						      .weight = value,
+						      .place = i};
 	}
 	hs_groups_free(&groups);
 	return list;
@@ -60,7 +58,8 @@ static struct hs_guilty *find_growth(const struct hs_check_report *report, const
 							      .profile = checked->opened.profile,
 							      .value = now,
 							      .old = before,
-							      .weight = now - before};
+							      .weight = now - before,
+							      .place = i};
 	}
 	hs_diff_free(&diff);
 	return list;

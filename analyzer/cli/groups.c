@@ -119,9 +119,7 @@ static int compare_groups(const void *a, const void *b, void *argument)
 	uint32_t a_group = *(const uint32_t *)a, b_group = *(const uint32_t *)b;
 	uint64_t a_value = hs_metric_value(&context->groups->items[a_group].counts, context->metric);
 	uint64_t b_value = hs_metric_value(&context->groups->items[b_group].counts, context->metric);
-	if (a_value != b_value)
-		return a_value > b_value ? -1 : 1;
-	return (a_group > b_group) - (a_group < b_group);
+	return hs_larger_first(a_value, a_group, b_value, b_group);
 }
 
 uint32_t hs_groups_sort(const struct hs_groups *groups, enum hs_metric metric, uint32_t **order)

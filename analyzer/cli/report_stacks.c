@@ -119,9 +119,7 @@ static int compare_by_metric(const void *a, const void *b, void *argument)
 	const struct stack *first = a, *second = b;
 	uint64_t one = hs_metric_value(&first->counts, context->metric),
 		 two = hs_metric_value(&second->counts, context->metric);
-	if (one != two)
-		return one > two ? -1 : 1;
-	return (first->order > second->order) - (first->order < second->order);
+	return hs_larger_first(one, first->order, two, second->order);
 }
 
 static bool same_frames(const struct hs_profile *profile, const struct stack *a, const struct stack *b)

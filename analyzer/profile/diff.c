@@ -298,9 +298,7 @@ static int compare(const void *a, const void *b, void *argument)
 		uint64_t new = hs_metric_value(&item->new, context->metric);
 		change[i] = new > old ? new - old : old - new;
 	}
-	if (change[0] != change[1])
-		return change[0] > change[1] ? -1 : 1;
-	return (place[0] > place[1]) - (place[0] < place[1]);
+	return hs_larger_first(change[0], place[0], change[1], place[1]);
 }
 
 uint32_t *hs_diff_sort(const struct hs_diff *diff, enum hs_metric metric)

@@ -9,7 +9,7 @@ enum hs_metric {
 	HS_METRIC_ALLOCATED,
 	HS_METRIC_CALLS,
 	HS_METRIC_TEMPORARY, /* allocations, not bytes */
-	HS_METRIC_LEAKED, /* bytes live at the end and not suppressed */
+	HS_METRIC_LEAKED,    /* bytes live at the end and not suppressed */
 	HS_METRIC_MOVED,
 	HS_METRIC_LIFETIME, /* sum over blocks, in microseconds */
 	HS_METRICS,
@@ -34,5 +34,14 @@ bool hs_metric_find(const char *name, enum hs_metric *metric);
 
 /* Adds up all but max_bytes and max_blocks: maxima do not add up. */
 void hs_counts_add(struct hs_counts *sum, const struct hs_counts *counts);
+
+/* The order of rows, for qsort: the larger value first; of equals the one whose place comes first in the
+ * order that the rows have by themselves. */
+static inline int hs_larger_first(uint64_t value, uint64_t place, uint64_t other_value, uint64_t other_place)
+{
+	if (value != other_value)
+		return value > other_value ? -1 : 1;
+	return (place > other_place) - (place < other_place);
+}
 
 #endif

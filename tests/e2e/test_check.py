@@ -108,6 +108,31 @@ def test_sites(recording, check, tmp_path):
         "OVER max-leaked 2.0 KiB, limit 2.0 KiB, over by 1 B", "OK max-calls 2, limit 2"]
 
 
+# All leak 100 bytes; those further down have allocated more, and come first where sites are sorted by that.
+EQUALS = """
+#include <stdlib.h>
+static void *volatile keep;
+__attribute__((noinline)) void sum(int n) { for (; n >= 0; n -= 10) { free(keep); keep = malloc(100); } keep = NULL; }
+__attribute__((noinline)) void one(void) { sum(0); keep = malloc(100); }
+__attribute__((noinline)) void two(void) { for (int n = 0; n < 2; n++) { free(keep); keep = malloc(100); } keep = NULL; }
+__attribute__((noinline)) void three(void) { for (int n = 0; n < 3; n++) { free(keep); keep = malloc(100); } keep = NULL; }
+int main(int argc, char **argv) { if (argc > 1) { one(); keep = NULL; two(); three(); } return 0; }
+"""
+
+
+def test_equals_stand_as_in_the_other_reports(compile, record, check, print_text, run_heapscope):
+    program = compile(EQUALS, "-O0", name="equals")
+    none, all_of_them = record(program), record([program, "all"])
+    rows = [" ".join(line.split()[-2:]) for line in print_text(all_of_them).split("TOP SITES BY LEAK")[1].splitlines()[2:6]]
+    assert rows == ["sum equals.c:4", "one equals.c:5", "two equals.c:6", "three equals.c:7"]
+    lines = check("--max-leaked", "0", all_of_them, returncode=1)
+    assert lines[3:7] == [f"100 B 25.0% {row}" for row in rows]
+    lines = check("--against", none, "--tolerance", "leaked=0", all_of_them, returncode=1)
+    grown = [line.split()[3] for line in lines[lines.index("grew of excess site"):] if line.startswith("+100 B")][:4]
+    diff = run_heapscope("diff", "--sort", "leaked", none, all_of_them).stdout
+    assert len(grown) == 4 and grown == [line.split()[-2] for line in diff.splitlines() if "equals.c:" in line][:4]
+
+
 def test_against_a_baseline(program, record, check):
     old, new = record([program, "1000"]), record([program, "1100"])  # 2300 -> 2500 is 8.69 %
     lines = check("--against", old, new, returncode=1)
