@@ -72,9 +72,9 @@ def test_folded_values(export, speedscope, whole, hostile, nothing):
 
 
 def test_folded_totals(export, print_json, speedscope, server):
-    metrics = [*((metric, []) for metric in METRICS), ("peak", ["--raw"])]
-    paths = [export("folded", server, "--metric", metric, *options, suffix=f".{metric}{len(options)}")
-             for metric, options in metrics]
+    metrics = [("peak", []), ("calls", []), ("peak", ["--raw"])]
+    paths = [export("folded", server, "--metric", metric, *options, suffix=f".{number}")
+             for number, (metric, options) in enumerate(metrics)]
     for path, (metric, options), (_, stacks) in zip(paths, metrics, speedscope(dict.fromkeys(paths, 1))):
         expected = stacks_of(print_json(server, *options), METRICS[metric], lambda frame: (frame["function"], None, None))
         assert stacks == {path.name: expected} and len(folded_lines(path)) == len(expected)

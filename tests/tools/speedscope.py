@@ -77,7 +77,7 @@ def read(release, drive, files):
     files = [(pathlib.Path(path), count) for path, count in files.items()]
     with tempfile.TemporaryDirectory() as folder, served(folder) as address:
         os.symlink(release, pathlib.Path(folder, "speedscope"))
-        steps = [["size", 1200, 2000]]
+        steps = [["size", 1200, 800]]
         for number, (path, count) in enumerate(files):
             os.mkdir(pathlib.Path(folder, str(number)))
             os.symlink(path, pathlib.Path(folder, str(number), path.name))
