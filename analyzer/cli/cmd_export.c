@@ -138,6 +138,16 @@ static void tell_next(const struct hs_exporter *exporter, const char *output)
 			output);
 }
 
+/* Folded stacks have no place for it. */
+static void tell_suppressed(const struct hs_export_options *options)
+{
+	if (options->totals->suppressed_blocks)
+		hs_message("not among what leaked: %s in %s suppressed (\"heapscope suppressions %s\" lists "
+			   "the rules)",
+			   hs_size(options->totals->suppressed_bytes).text,
+			   hs_counted(options->totals->suppressed_blocks, "block").text, options->path);
+}
+
 /* The program's own document, the same as "heapscope print --json" writes. */
 static int write_json(struct hs_profile *profile, const struct hs_export_options *options,
 		      const struct hs_hiding *hiding, FILE *output, struct hs_error *error)
@@ -184,6 +194,7 @@ static int export_profile(struct hs_profile *profile, const struct hs_exporter *
 	}
 	if (profile->facts.warning)
 		hs_message("warning: %s", profile->facts.warning);
+	tell_suppressed(options);
 	if (strcmp(path, "-") != 0)
 		tell_next(exporter, path);
 	return HS_EXIT_OK;
@@ -195,6 +206,7 @@ struct arguments {
 	struct hs_filter_arguments filters;
 	struct hs_hiding_arguments hidden;
 	struct hs_flame_arguments flame;
+	struct hs_suppress suppress;
 };
 
 /* A recording to be exported: both of them, if two are compared. */
@@ -209,8 +221,14 @@ static void unload(struct input *input)
 	hs_suppressions_free(&input->suppressions);
 }
 
-/* Loads a recording that tells what the export needs. Formats that are heapscope's own know suppressions.
- * Returns 0, or -1 after a message. */
+/* Whether what is suppressed is told apart: other tools' formats hold what is live, whatever it is. */
+static bool knows_suppressions(const struct hs_exporter *exporter, const struct hs_export_options *options)
+{
+	bool leaks = exporter->one_metric && options->metric == HS_METRIC_LEAKED;
+	return leaks || exporter->needs_page || !exporter->write;
+}
+
+/* Loads a recording that tells what the export needs. Returns 0, or -1 after a message. */
 static int load(struct input *input, const char *path, const struct hs_exporter *exporter,
 		const struct arguments *arguments, const struct hs_hiding *hiding,
 		const struct hs_filter *filter, struct hs_export_options *options)
@@ -226,8 +244,8 @@ static int load(struct input *input, const char *path, const struct hs_exporter 
 		hs_message("export: \"%s\": %s", path, error.text);
 		return -1;
 	}
-	if ((exporter->needs_page || !exporter->write) &&
-	    hs_suppress(&(struct hs_suppress){0}, profile, &input->suppressions, &error) != 0) {
+	if (knows_suppressions(exporter, options) &&
+	    hs_suppress(&arguments->suppress, profile, &input->suppressions, &error) != 0) {
 		hs_notice(error.text);
 		return -1;
 	}
@@ -289,6 +307,12 @@ static int check_usage(const struct arguments *arguments, const struct hs_export
 		hs_message("export: --against is for svg and html; %s holds one recording", exporter->name);
 		return -1;
 	}
+	if ((arguments->suppress.file || arguments->suppress.off) && !knows_suppressions(exporter, options)) {
+		hs_message("export: suppressions are for html, json, and svg and folded with --metric "
+			   "leaked; here %s holds what is live, suppressed or not",
+			   exporter->name);
+		return -1;
+	}
 	if (output && strcmp(output, "-") == 0 && exporter->binary && isatty(STDOUT_FILENO)) {
 		hs_message("export: %s is binary and standard output is a terminal; name a file with -o, or "
 			   "pipe it",
@@ -302,8 +326,9 @@ static int export_with(const struct arguments *arguments, const char *path)
 {
 	struct hs_filter filter;
 	struct hs_hiding hiding;
+	struct hs_counts totals = {0};
 	struct hs_export_options options = {
-		.raw = arguments->raw, .path = path, .baseline_path = arguments->against};
+		.raw = arguments->raw, .path = path, .baseline_path = arguments->against, .totals = &totals};
 	if (arguments->list)
 		return list_formats();
 	if (path == NULL) {
@@ -362,6 +387,8 @@ int hs_command_export(int argc, char **argv)
 		{0, "no-javascript", HS_OPTION_SET, &arguments.flame.no_javascript, 1, NULL, NULL,
 		 "a picture only, without zoom and search"},
 		HS_FILTER_OPTIONS(arguments.filters),
+		{0, "", HS_OPTION_TITLE, NULL, 0, NULL, NULL, "leaks (html, json, --metric leaked)"},
+		HS_SUPPRESS_OPTIONS(arguments.suppress),
 		{0, "", HS_OPTION_TITLE, NULL, 0, NULL, NULL, "hidden frames"},
 		HS_HIDING_OPTIONS(arguments.hidden),
 		{0},

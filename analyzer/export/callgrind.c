@@ -22,8 +22,8 @@ static const struct event {
 	{"Allocated", "Bytes allocated", HS_TOLD_ALLOCATED_BYTES},
 	{"Calls", "Allocation calls", HS_TOLD_ALLOCATIONS},
 	{"Temporary", "Temporary allocations", HS_TOLD_TEMPORARY},
-	{"Leaked", "Bytes live at the end", HS_TOLD_LIVE_BYTES},
-	{"LeakedBlocks", "Blocks live at the end", HS_TOLD_LIVE_BLOCKS},
+	{"Live", "Bytes live at the end", HS_TOLD_LIVE_BYTES},
+	{"LiveBlocks", "Blocks live at the end", HS_TOLD_LIVE_BLOCKS},
 	{"Moved", "Bytes moved by realloc", HS_TOLD_MOVED_BYTES},
 };
 enum { EVENTS = sizeof events / sizeof *events, EVENT_CALLS = 3 };

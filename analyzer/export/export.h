@@ -38,6 +38,8 @@ struct hs_export_options {
 	const char *selection;       /* what a filter selects, in words; NULL: all */
 	struct hs_profile *baseline; /* an older recording to compare with, or NULL */
 	const char *baseline_path;
+	struct hs_counts
+		*totals; /* of formats that hold one metric: where to put all of them; NULL: nowhere */
 	/* For the page only: */
 	const char *page; /* the built page, whose mark the data replace */
 	size_t page_bytes;

@@ -43,7 +43,7 @@ static const struct {
 	[HS_METRIC_ALLOCATED] = {"allocated", NULL, "call"},
 	[HS_METRIC_CALLS] = {NULL, "allocation call", NULL},
 	[HS_METRIC_TEMPORARY] = {NULL, "temporary allocation", NULL},
-	[HS_METRIC_LEAKED] = {"live at the end", NULL, "block"},
+	[HS_METRIC_LEAKED] = {"leaked", NULL, "block"},
 	[HS_METRIC_MOVED] = {"moved by realloc", NULL, "move"},
 	[HS_METRIC_LIFETIME] = {"are the lifetimes of all blocks together", NULL, "block"},
 };
@@ -265,12 +265,23 @@ static void add_baseline(struct hs_text *text, const struct hs_flame *flame)
 	hs_text_add(text, "\n");
 }
 
+/* What is live at the end and no leak; of a comparison, the new side's. */
+static void add_suppressed(struct hs_text *text, const struct hs_flame *flame)
+{
+	const struct hs_counts *counts = &flame->sides[HS_FLAME_NEW].export.sites.replay.totals.counts;
+	if (flame->options->metric == HS_METRIC_LEAKED && counts->suppressed_blocks)
+		hs_text_addf(text, "Not among what leaked: %s in %s suppressed.\n",
+			     hs_size(counts->suppressed_bytes).text,
+			     hs_counted(counts->suppressed_blocks, "block").text);
+}
+
 void hs_flame_add_lines(struct hs_text *text, const struct hs_flame *flame)
 {
 	const struct hs_facts *facts = facts_of(flame);
 	add_manual(text, flame);
 	add_recorded(text, flame);
 	add_drawn(text, flame);
+	add_suppressed(text, flame);
 	if (flame->side_count == 2)
 		add_baseline(text, flame);
 	if (flame->options->selection) {

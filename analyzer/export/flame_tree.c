@@ -30,7 +30,7 @@ uint64_t hs_flame_other(const struct hs_counts *counts, enum hs_metric metric)
 	case HS_METRIC_TEMPORARY:
 		return counts->temporary_bytes;
 	case HS_METRIC_LEAKED:
-		return counts->live_blocks;
+		return counts->live_blocks - counts->suppressed_blocks;
 	default:
 		return counts->moved;
 	}
@@ -397,6 +397,10 @@ static int add_chart(struct hs_flame *flame, struct hs_profile *profile, struct 
 	struct stroke *strokes = hs_allocate_zero((size_t)replay.group_count + 1, sizeof *strokes);
 	for (uint32_t i = 0; i < replay.group_count; i++) {
 		const struct hs_part *part = &replay.parts[i];
+		if (part->group < sites->count && sites->items[part->group].suppression) {
+			replay.groups[i].suppressed_bytes = replay.groups[i].live_bytes;
+			replay.groups[i].suppressed_blocks = replay.groups[i].live_blocks;
+		}
 		if (part->group < sites->count && hs_metric_value(&replay.groups[i], flame->options->metric))
 			strokes[count++] = (struct stroke){part->slice, ranks[part->group], part->group,
 							   &replay.groups[i]};

@@ -108,6 +108,8 @@ int hs_folded_write(struct hs_profile *profile, const struct hs_export_options *
 		if (value)
 			fold_site(&folding, &export, places, hs_export_stack(&export, site, places), value);
 	}
+	if (options->totals)
+		*options->totals = export.sites.replay.totals.counts;
 	write_lines(&export, &folding, output);
 	hs_pairs_free(&folding.nodes);
 	free(folding.values);

@@ -266,7 +266,7 @@ def test_massif_recursion(export, compile, record, tool):
 # ---- callgrind -------------------------------------------------------------------------------------------
 
 EVENTS = {"Peak": "peak_bytes", "PeakBlocks": "peak_blocks", "Allocated": "allocated_bytes", "Calls": "allocations",
-          "Temporary": "temporary", "Leaked": "live_bytes", "LeakedBlocks": "live_blocks", "Moved": "moved_bytes"}
+          "Temporary": "temporary", "Live": "live_bytes", "LiveBlocks": "live_blocks", "Moved": "moved_bytes"}
 
 
 def read_callgrind(path):

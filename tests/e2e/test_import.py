@@ -456,4 +456,4 @@ def test_exports_of_what_is_unknown(convert, run_heapscope, tmp_path):
     assert [profile["name"] for profile in json.loads(done.stdout)["profiles"]] == [
         "Live at the peak", "Allocated", "Allocation calls", "Live at the end"]
     done = run_heapscope("export", "--format", "callgrind", "-o", "-", rust)
-    assert "events: Peak PeakBlocks Allocated Calls Leaked LeakedBlocks\n" in done.stdout
+    assert "events: Peak PeakBlocks Allocated Calls Live LiveBlocks\n" in done.stdout

@@ -51,6 +51,45 @@ export const checks = {
 		}
 	},
 
+	async "what is suppressed is no leak, and is said"(session, { suppressed, suppressedold }) {
+		// four blocks of 100 bytes of main, one of 7 of its thread; print says the same
+		assert.deepEqual([suppressed.totals.leaked_bytes, suppressed.totals.leaked_blocks, suppressedold.totals.leaked_bytes], [407, 5, 107]);
+		assert.ok(suppressed.totals.suppressed_blocks > 5);
+		const page = await session.open("suppressed", "metric=leaked"), tile = page.locator(".tile").nth(1);
+		assert.equal(await exact(tile.locator(".tile-value")), 407);
+		assert.match(await tile.innerText(), /5 blocks never freed; 2\.\d KiB suppressed/);
+		const said = new RegExp(`Not among what leaked: 2\\.\\d KiB in ${suppressed.totals.suppressed_blocks} blocks suppressed\\.`);
+		assert.match(await page.locator(".answer").innerText(), said);
+		assert.deepEqual(await page.locator(".top-value").evaluateAll((all) => all.map((one) => one.title)), ["407 bytes"]);
+		await press(page, "2");
+		assert.equal((await status(page)).value, 407);
+		assert.match((await status(page)).text, said);
+		await press(page, "4");
+		await page.getByRole("group", { name: "Group sites by" }).getByRole("button", { name: "Functions" }).click();
+		await settle(page);
+		assert.match(await page.locator(".tools").innerText(), said);
+		assert.deepEqual((await rows(page)).map((row) => [row.cells[0].split(/\s/)[0], row.value]).slice(0, 2), [["leak", 407], ["known", 0]]);
+		await page.locator("[role=grid] .rows [role=row]", { has: page.getByText("known", { exact: true }) }).click();
+		await settle(page);
+		assert.match(await page.locator(".numbers").innerText(), /Leaked\s+0 B\s+and 2\.4 KiB suppressed/); // 2,500 bytes
+		// each thread's part
+		await press(page, "6");
+		assert.match(await page.locator("main").innerText(), said);
+		const leaked = await page.locator("[role=grid] .rows [title$=' bytes suppressed']").evaluateAll((all) => all.map((one) => one.title));
+		assert.deepEqual(leaked.map((text) => text.split(" ")[0]), ["400", "7"]);
+		assert.match(leaked[1], /^7 bytes, and 1,000 bytes suppressed$/);
+		await page.locator("[role=grid] .rows [role=row]").nth(1).click();
+		await press(page, "2");
+		assert.equal((await status(page)).value, 7);
+		assert.match((await status(page)).text, /Not among what leaked: 1000 B in 2 blocks suppressed/);
+		await press(page, "x", "7");
+		const modules = await page.locator("[role=grid] .rows [title$=' bytes suppressed']").evaluateAll((all) => all.map((one) => one.title.match(/\d[\d,]*/g).map((text) => Number(text.replace(/,/g, "")))));
+		assert.deepEqual([0, 1].map((i) => modules.reduce((sum, one) => sum + one[i], 0)), [407, suppressed.totals.suppressed_bytes]);
+		const both = await session.open("suppresseddiff", "view=diff&metric=leaked");
+		assert.match(await both.locator(".tile").nth(1).innerText(), /\+300 B\s+107 B → 407 B/);
+		assert.match(await both.locator(".diff-head").innerText(), /Not among what leaked, since suppressed: 2\.\d KiB in \d+ blocks → 2\.\d KiB in \d+ blocks\./);
+	},
+
 	async "search says which share matches"(session, { server }) {
 		const page = await session.open("server", "view=flame");
 		await press(page, "/");

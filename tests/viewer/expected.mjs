@@ -1,6 +1,15 @@
 // What a page should say, worked out from `heapscope print --json`: plain loops over its list of sites.
 
-export const COLUMNS = { peak: "peak_bytes", leaked: "live_bytes", allocated: "allocated_bytes", calls: "allocations", temporary: "temporary", moved: "moved_bytes" };
+export const COLUMNS = { peak: "peak_bytes", leaked: "leaked_bytes", allocated: "allocated_bytes", calls: "allocations", temporary: "temporary", moved: "moved_bytes" };
+
+/** Adds to the totals and the sites what print works out itself: leaked is live and not suppressed. */
+export function withLeaks(document) {
+	for (const counts of [document.totals, ...document.sites ?? []]) {
+		counts.leaked_bytes = counts.live_bytes - counts.suppressed_bytes;
+		counts.leaked_blocks = counts.live_blocks - counts.suppressed_blocks;
+	}
+	return document;
+}
 
 function framesOf(document, site) {
 	return site.frames.map((index) => document.frames[index]);

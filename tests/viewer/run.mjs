@@ -4,13 +4,14 @@
 import { readFileSync } from "node:fs";
 import { Session, startBrowser } from "./browser.mjs";
 import { checks } from "./checks.mjs";
+import { withLeaks } from "./expected.mjs";
 
 const [planFile, ...names] = process.argv.slice(2);
 if (planFile === "--list") {
 	console.log(JSON.stringify(Object.keys(checks)));
 } else {
 	const plan = JSON.parse(readFileSync(planFile, "utf8"));
-	const facts = Object.fromEntries(Object.entries(plan.facts).map(([name, file]) => [name, JSON.parse(readFileSync(file, "utf8"))]));
+	const facts = Object.fromEntries(Object.entries(plan.facts).map(([name, file]) => [name, withLeaks(JSON.parse(readFileSync(file, "utf8")))]));
 	const { browser, axe } = await startBrowser(plan.modules, plan.browser);
 	for (const [name, check] of Object.entries(checks).filter(([one]) => !names.length || names.includes(one))) {
 		const session = new Session(browser, axe, plan.pages), began = Date.now();

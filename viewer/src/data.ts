@@ -12,6 +12,12 @@ export interface Counts {
 	peak_blocks: number;
 	live_bytes: number;
 	live_blocks: number;
+	/** what suppressions say is no leak, of what is live at the end */
+	suppressed_bytes: number;
+	suppressed_blocks: number;
+	/** live but not suppressed; not in the data */
+	leaked_bytes: number;
+	leaked_blocks: number;
 	max_bytes: number;
 	temporary_bytes: number;
 	temporary: number;
@@ -21,22 +27,7 @@ export interface Counts {
 	lifetime_us: number;
 }
 
-export const COUNT_NAMES = [
-	"allocated_bytes",
-	"allocations",
-	"peak_bytes",
-	"peak_blocks",
-	"live_bytes",
-	"live_blocks",
-	"max_bytes",
-	"temporary_bytes",
-	"temporary",
-	"moved_bytes",
-	"moved",
-	"reallocations",
-	"lifetime_us",
-] as const;
-export type CountName = (typeof COUNT_NAMES)[number];
+export type CountName = keyof Counts;
 
 export interface Totals extends Counts {
 	peak_us: number;
@@ -153,6 +144,7 @@ export class Data {
 	private readonly stringEnds: Float64Array;
 	private readonly stringBytes: Uint8Array;
 	private readonly strings: string[] = [""];
+	private readonly leaks = new Map<string, Column>();
 
 	constructor(bytes: Uint8Array) {
 		if (bytes.length < 16 || new TextDecoder().decode(bytes.subarray(0, 8)) !== MAGIC)
@@ -167,6 +159,11 @@ export class Data {
 			(key, value) => (typeof value !== "string" ? value : key === "text" ? value.split(/\r?\n/).map(visibleSource).join("\n") : visible(value)));
 		if (this.document.schema !== SCHEMA)
 			fail(`The data has the schema "${this.document.schema}"; this page reads "${SCHEMA}".`);
+		for (const totals of [this.document.totals, this.document.baseline?.totals])
+			if (totals) {
+				totals.leaked_bytes = totals.live_bytes - totals.suppressed_bytes;
+				totals.leaked_blocks = totals.live_blocks - totals.suppressed_blocks;
+			}
 		const lengths = this.column("string.length");
 		this.stringBytes = this.column("string.bytes") as Uint8Array;
 		this.stringEnds = new Float64Array(lengths.length);
@@ -201,6 +198,20 @@ export class Data {
 		default:
 			return new Float64Array(buffer, start, length);
 		}
+	}
+
+	/** A count of stacks ("stack", "old") or of threads' parts ("part"). */
+	counts(of: "stack" | "old" | "part", name: CountName, count: number): Column {
+		const unit = /^leaked_(bytes|blocks)$/.exec(name)?.[1], whole = `${of}.${name}`;
+		if (!unit)
+			return this.column(whole, count);
+		let leaked = this.leaks.get(whole);
+		if (!leaked) {
+			const live = this.column(`${of}.live_${unit}`, count), suppressed = this.column(`${of}.suppressed_${unit}`, count);
+			leaked = this.has(`${of}.suppressed_${unit}`) ? Float64Array.from(live, (value, i) => value - suppressed[i]) : live;
+			this.leaks.set(whole, leaked);
+		}
+		return leaked;
 	}
 
 	/** A column whose values index something that has `limit` items. */

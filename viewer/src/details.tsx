@@ -75,7 +75,7 @@ function Selected({ selected, stacks }: { selected: state.Selection; stacks: num
 
 function Numbers({ stacks }: { stacks: number[] }) {
 	const all = profile.value, current = measure.value, inRange = state.range.value !== null && all.bins > 0;
-	const life = sumCount(stacks, "lifetime_us"), calls = sumCount(stacks, "allocations");
+	const life = sumCount(stacks, "lifetime_us"), suppressed = sumCount(stacks, "suppressed_bytes"), calls = sumCount(stacks, "allocations");
 	return (
 		<table class="numbers">
 			<tbody>
@@ -87,7 +87,8 @@ function Numbers({ stacks }: { stacks: number[] }) {
 					return (
 						<tr key={metric.name} class={!inRange && metric.name === state.metric.value ? "current" : ""}>
 							<th scope="row">{metric.label}</th>
-							<td title={exact(value, metric.unit)}>{amount(value, metric.unit)}{also > 0 && <span class="quiet small"> in {amount(also, metric.alsoUnit)}</span>}</td>
+							<td title={exact(value, metric.unit)}>{amount(value, metric.unit)}{also > 0 && <span class="quiet small"> in {amount(also, metric.alsoUnit)}</span>}
+								{metric.name === "leaked" && suppressed > 0 && <div class="quiet small">and {bytes(suppressed)} suppressed</div>}</td>
 							<td title={`of ${metric.whole}`}>{share(value, all.data.document.totals[metric.column])}</td>
 						</tr>
 					);

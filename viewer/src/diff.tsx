@@ -37,6 +37,9 @@ function Totals() {
 					);
 				})}
 			</div>
+			{(old.totals.suppressed_blocks > 0 || totals.suppressed_blocks > 0) && state.metric.value === "leaked" && <p class="quiet small">
+				Not among what leaked, since suppressed: {amount(old.totals.suppressed_bytes, "bytes")} in {counted(old.totals.suppressed_blocks, "block")
+				} → {amount(totals.suppressed_bytes, "bytes")} in {counted(totals.suppressed_blocks, "block")}.</p>}
 			<p class="quiet small">{old.path} ({time(old.facts.duration_us)}) → {profile.value.data.document.path} ({time(facts.duration_us)}).{" "}
 				{work && (work.amount === "same" ? "Both runs did the same amount of work: code that both have made the same number of calls, within 1%."
 					: `The new run did ${work.amount} work: code that both have made ${count(work.common_new_calls)} calls after ${count(work.common_old_calls)}.`)}

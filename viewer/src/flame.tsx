@@ -8,7 +8,7 @@ import { boxColor, diffColor, palette } from "./colors";
 import { Details } from "./details";
 import { amount, change, exact, share, type Unit } from "./format";
 import { boxAt, layOut, type Box, type Layout, type Span } from "./layout";
-import { flame, type Forest, internals, matched, matchedTotal, measure, pivotFunction, profile } from "./model";
+import { flame, type Forest, internals, matched, matchedTotal, measure, pivotFunction, profile, suppressed } from "./model";
 import * as state from "./state";
 import { Owners } from "./summary";
 import { pathOf, type TreeNode } from "./tree";
@@ -364,6 +364,7 @@ function Status({ forest, words }: { forest: Forest; words: FlameWords }) {
 		<div class="status" id="flame-status" aria-live="polite">
 			<span class="code strong">{frame < 0 ? "all stacks" : profile.value.shortName(frame)}</span>
 			<span title={exact(node.total, words.unit)}>{describe(forest, node, words)}</span>
+			{!words.compares && suppressed.value && <span class="quiet">{suppressed.value}</span>}
 			{matched.value && !words.compares && (
 				<span class="matched" title={exact(matchedTotal.value, words.unit)}>matched {amount(matchedTotal.value, words.unit)}, {share(matchedTotal.value, words.whole)} of {words.wholeName}</span>
 			)}

@@ -134,7 +134,7 @@ export function Help() {
 				</section>
 				<section>
 					<h3>Words</h3>
-					<p><b>Peak</b>: live when the whole heap was largest. <b>Leaked</b>: live at exit. <b>Temporary</b>: freed before its thread allocated again.
+					<p><b>Peak</b>: live when the whole heap was largest. <b>Leaked</b>: live at exit and not suppressed (<code>heapscope suppressions FILE</code> lists the rules). <b>Temporary</b>: freed before its thread allocated again.
 						{" "}<b>Moved</b>: what realloc had to copy. Sizes are the bytes that the program asked for.</p>
 				</section>
 			</div>

@@ -2,7 +2,7 @@
 
 import { computed, signal } from "@preact/signals";
 import type { CountName, Data } from "./data";
-import { counted, time, type Unit } from "./format";
+import { bytes, counted, time, type Unit } from "./format";
 import { metricOf, Profile, sum, type Side } from "./profile";
 import * as state from "./state";
 import type { GroupBy, Selection } from "./state";
@@ -102,6 +102,18 @@ export const compares = computed(() => state.view.value === "diff" && profile.va
 export function weightsOf(name: CountName): Float64Array {
 	return profile.value.weights(name, kept.value, state.filter.value.thread);
 }
+
+/** A sentence about what is live at exit and no leak; empty if there is nothing of that kind. */
+export function notLeaked(bytesSuppressed: number, blocks: number): string {
+	return blocks ? `Not among what leaked: ${bytes(bytesSuppressed)} in ${counted(blocks, "block")} suppressed.` : "";
+}
+
+/** The same for what is shown: nothing unless that is what leaked. */
+export const suppressed = computed(() => {
+	if (shownRange.value || state.metric.value !== "leaked")
+		return "";
+	return notLeaked(sum(weightsOf("suppressed_bytes")), sum(weightsOf("suppressed_blocks")));
+});
 
 export const totals = computed(() => profile.value.totals(measure.value.weights));
 

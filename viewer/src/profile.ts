@@ -23,8 +23,8 @@ export interface Metric {
 export const METRICS: Metric[] = [
 	{ name: "peak", label: "Peak", column: "peak_bytes", unit: "bytes", whole: "the peak",
 		question: "What holds the memory at the peak", also: "peak_blocks", alsoUnit: "blocks" },
-	{ name: "leaked", label: "Leaked", column: "live_bytes", unit: "bytes", whole: "what is live at exit",
-		question: "What was never freed", also: "live_blocks", alsoUnit: "blocks" },
+	{ name: "leaked", label: "Leaked", column: "leaked_bytes", unit: "bytes", whole: "all leaked bytes",
+		question: "What was never freed", also: "leaked_blocks", alsoUnit: "blocks" },
 	{ name: "allocated", label: "Allocated", column: "allocated_bytes", unit: "bytes", whole: "all allocated bytes",
 		question: "What allocates the most bytes", also: "allocations", alsoUnit: "calls" },
 	{ name: "calls", label: "Calls", column: "allocations", unit: "calls", whole: "all calls",
@@ -306,12 +306,12 @@ export class Profile {
 	// ---- what stacks weigh -------------------------------------------------------------------------------------
 
 	counts(name: CountName, side: Side = "new"): Column {
-		const column = `${side === "new" ? "stack" : "old"}.${name}`, { siteOf } = this;
+		const of = side === "new" ? "stack" : "old", column = `${of}.${name}`, { siteOf } = this;
 		if (!siteOf)
-			return this.data.column(column, this.stacks);
+			return this.data.counts(of, name, this.stacks);
 		let sums = this.sums.get(column);
 		if (!sums) {
-			const values = this.data.column(column, siteOf.length);
+			const values = this.data.counts(of, name, siteOf.length);
 			this.sums.set(column, (sums = new Float64Array(this.stacks)));
 			for (let stack = 0; stack < siteOf.length; stack++)
 				sums[siteOf[stack]] += values[stack];
@@ -343,7 +343,7 @@ export class Profile {
 			weights.set(this.counts(name, side));
 		} else {
 			const threads = this.data.column("part.thread"), stack = this.stackColumn("part.stack");
-			const values = this.data.column(`part.${name}`, threads.length);
+			const values = this.data.counts("part", name, threads.length);
 			for (let i = 0; i < threads.length; i++)
 				if (threads[i] === thread)
 					weights[stack[i]] += values[i];

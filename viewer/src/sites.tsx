@@ -8,17 +8,17 @@ import { Details } from "./details";
 import { Internals } from "./flame";
 import { amount, bytes, count, counted, exact, share, time } from "./format";
 import { GROUP_NAMES, groupFrame, groupLabel, groupPlace, makeGroups, order, parseSort, searched, sumGroups, toggleSort } from "./groups";
-import { measure, profile, weightsOf } from "./model";
+import { measure, profile, suppressed, weightsOf } from "./model";
 import * as state from "./state";
 import { Bar, SiteName, Table, type TableColumn } from "./table";
 
-const SUMS = ["peak_bytes", "live_bytes", "allocated_bytes", "allocations", "temporary", "moved_bytes", "lifetime_us"] as const satisfies CountName[];
+const SUMS = ["peak_bytes", "leaked_bytes", "allocated_bytes", "allocations", "temporary", "moved_bytes", "lifetime_us"] as const satisfies CountName[];
 type Sums = Record<(typeof SUMS)[number] | "value", Float64Array>;
 
 const VALUES: Record<string, (sums: Sums, group: number) => number> = {
 	value: (sums, group) => sums.value[group],
 	peak: (sums, group) => sums.peak_bytes[group],
-	leaked: (sums, group) => sums.live_bytes[group],
+	leaked: (sums, group) => sums.leaked_bytes[group],
 	allocated: (sums, group) => sums.allocated_bytes[group],
 	calls: (sums, group) => sums.allocations[group],
 	temporary: (sums, group) => sums.temporary[group],
@@ -67,7 +67,7 @@ export function SitesTable() {
 	if (!inRange)
 		columns.push(...[
 			numeric("peak", "Peak", (group) => bytes(sums.peak_bytes[group]), "84px", 560),
-			numeric("leaked", "Leaked", (group) => bytes(sums.live_bytes[group]), "84px", 640),
+			numeric("leaked", "Leaked", (group) => bytes(sums.leaked_bytes[group]), "84px", 640),
 			numeric("allocated", "Allocated", (group) => bytes(sums.allocated_bytes[group]), "88px", 720),
 			numeric("calls", "Calls", (group) => count(sums.allocations[group]), "86px", 640),
 			numeric("temporary", "Temporary", (group) => share(sums.temporary[group], sums.allocations[group]), "88px", 820, "share of the row's calls that were temporary"),
@@ -117,7 +117,7 @@ export function SitesView() {
 				<div class="tools">
 					<GroupChooser />
 					<Internals />
-					<span class="quiet">{amount(current.total, current.unit)}{current.total < current.whole ? `, ${share(current.total, current.whole)}` : ""} of {current.wholeName}, in {counted(profile.value.stacks, "stack")}</span>
+					<span class="quiet">{amount(current.total, current.unit)}{current.total < current.whole ? `, ${share(current.total, current.whole)}` : ""} of {current.wholeName}, in {counted(profile.value.stacks, "stack")}. {suppressed.value}</span>
 					<button type="button" class="push" onClick={() => copyText(tableText())} title="Copy all rows as text, separated by tabs">Copy</button>
 				</div>
 				<SitesTable />

@@ -3,7 +3,7 @@
 import { Chart } from "./chart";
 import { METRICS, type Metric } from "./profile";
 import { amount, bytes, count, counted, exact, lastComponent, share, time } from "./format";
-import { describeEnd, lineKeys, measure, profile } from "./model";
+import { describeEnd, lineKeys, measure, profile, suppressed } from "./model";
 import * as state from "./state";
 import { Bar } from "./table";
 
@@ -45,7 +45,7 @@ function tileNote(metric: Metric): string {
 	const { totals } = profile.value.data.document;
 	switch (metric.name) {
 	case "peak": return `at ${time(totals.peak_us)}, in ${counted(totals.peak_blocks, "block")}`;
-	case "leaked": return `never freed, ${counted(totals.live_blocks, "block")}`;
+	case "leaked": return `${counted(totals.leaked_blocks, "block")} never freed${totals.suppressed_blocks ? `; ${bytes(totals.suppressed_bytes)} suppressed` : ""}`;
 	case "allocated": return `${bytes(totals.allocations ? Math.round(totals.allocated_bytes / totals.allocations) : 0)} a call on average`;
 	case "calls": return `${share(totals.reallocations, totals.allocations)} of them reallocs`;
 	case "temporary": return `${share(totals.temporary, totals.allocations)} of all calls`;
@@ -77,7 +77,7 @@ function TopLines() {
 	const shown = sums.slice(0, TOP), most = shown[0]?.[1] ?? 0;
 	const rest = current.total - shown.reduce((total, [, value]) => total + value, 0);
 	if (!shown.length)
-		return <p class="empty">Nothing{state.isFiltered.value ? " with this filter" : ""}.</p>;
+		return <p class="empty">Nothing{state.isFiltered.value ? " with this filter" : ""}. {suppressed.value}</p>;
 	return (
 		<>
 			<ol class="top-lines">
@@ -108,7 +108,7 @@ function TopLines() {
 				<button type="button" class="link" onClick={() => { state.view.value = "sites"; }}>All sites</button>{" · "}
 				<button type="button" class="link" onClick={() => { state.view.value = "flame"; }}>Flame graph</button>
 			</p>
-			<p class="quiet small foot">Shares are of {current.wholeName}, {amount(current.whole, current.unit)}. <Owners /></p>
+			<p class="quiet small foot">Shares are of {current.wholeName}, {amount(current.whole, current.unit)}. {suppressed.value} <Owners /></p>
 		</>
 	);
 }

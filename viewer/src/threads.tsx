@@ -3,34 +3,29 @@
 import type { CountName } from "./data";
 import { bytes, count, exact, lastComponent, share, time } from "./format";
 import { parseSort, toggleSort } from "./groups";
-import { profile } from "./model";
+import { notLeaked, profile } from "./model";
 import { sum } from "./profile";
 import * as state from "./state";
 import { Bar, SiteName, Table, type TableColumn } from "./table";
 
-interface Line {
-	id: number;
-	name: string;
-	note: string;
-	peak_bytes: number;
-	live_bytes: number;
-	allocated_bytes: number;
-	allocations: number;
-	temporary: number;
-	moved_bytes: number;
-}
-
-const SUMS = ["peak_bytes", "live_bytes", "allocated_bytes", "allocations", "temporary", "moved_bytes"] as const satisfies CountName[];
+const SUMS = ["peak_bytes", "leaked_bytes", "suppressed_bytes", "allocated_bytes", "allocations", "temporary", "moved_bytes"] as const satisfies CountName[];
+const NOTHING = Object.fromEntries(SUMS.map((name) => [name, 0])) as Record<(typeof SUMS)[number], number>;
+type Line = typeof NOTHING & { id: number; name: string; note: string };
 
 const VALUES: Record<string, (line: Line) => number | string> = {
 	name: (line) => line.name,
 	peak: (line) => line.peak_bytes,
-	leaked: (line) => line.live_bytes,
+	leaked: (line) => line.leaked_bytes,
 	allocated: (line) => line.allocated_bytes,
 	calls: (line) => line.allocations,
 	temporary: (line) => line.temporary,
 	moved: (line) => line.moved_bytes,
 };
+
+function NotLeaked() {
+	const { totals } = profile.value.data.document;
+	return <>{notLeaked(totals.suppressed_bytes, totals.suppressed_blocks)}</>;
+}
 
 function Totals({ lines, label, noun, chosen, choose, extra = [] }: { lines: Line[]; label: string; noun: string; chosen: number | null;
 	choose(id: number): void; extra?: [string, string, number, (line: Line) => string][] }) {
@@ -39,7 +34,8 @@ function Totals({ lines, label, noun, chosen, choose, extra = [] }: { lines: Lin
 	const rows = [...lines].sort((a, b) => (of(a) < of(b) ? -1 : of(a) > of(b) ? 1 : 0) * (order.up ? 1 : -1) || a.id - b.id);
 	const number = (key: string, text: string, from: number | undefined, cell: (line: Line) => string): TableColumn =>
 		({ key, label: text, number: true, width: "96px", from: order.key === key ? undefined : from, sortable: true,
-			cell: (row) => <span title={exact(Number(VALUES[key](rows[row])), key === "calls" || key === "temporary" ? "calls" : "bytes")}>{cell(rows[row])}</span> });
+			cell: (row) => <span title={exact(Number(VALUES[key](rows[row])), key === "calls" || key === "temporary" ? "calls" : "bytes")
+				+ (key === "leaked" && rows[row].suppressed_bytes ? `, and ${exact(rows[row].suppressed_bytes, "bytes")} suppressed` : "")}>{cell(rows[row])}</span> });
 	const columns: TableColumn[] = [
 		{ key: "name", label: noun, width: "minmax(140px, 1fr)", sortable: true,
 			cell: (row) => <SiteName name={rows[row].name} place={rows[row].note} title={rows[row].note} /> },
@@ -47,7 +43,7 @@ function Totals({ lines, label, noun, chosen, choose, extra = [] }: { lines: Lin
 		number("peak", "Peak", undefined, (line) => bytes(line.peak_bytes)),
 		{ key: "share", label: "Of the peak", number: true, width: "110px", from: 520, cell: (row) => (
 			<span class="share-cell"><Bar part={rows[row].peak_bytes} whole={totals.peak_bytes} />{share(rows[row].peak_bytes, totals.peak_bytes)}</span>) },
-		number("leaked", "Leaked", 620, (line) => bytes(line.live_bytes)),
+		number("leaked", "Leaked", 620, (line) => bytes(line.leaked_bytes)),
 		number("allocated", "Allocated", 420, (line) => bytes(line.allocated_bytes)),
 		number("calls", "Calls", 720, (line) => count(line.allocations)),
 		number("temporary", "Temporary", 820, (line) => share(line.temporary, line.allocations)),
@@ -60,12 +56,11 @@ function Totals({ lines, label, noun, chosen, choose, extra = [] }: { lines: Lin
 export function Threads() {
 	const { data, hasThreads } = profile.value;
 	const tids = data.column("thread.tid"), names = data.column("thread.name", tids.length);
-	const lines: Line[] = Array.from(tids, (tid, id) => ({ id, name: data.string(names[id]) || `thread ${tid}`, note: `tid ${tid}`, peak_bytes: 0, live_bytes: 0,
-		allocated_bytes: 0, allocations: 0, temporary: 0, moved_bytes: 0 }));
+	const lines: Line[] = Array.from(tids, (tid, id) => ({ ...NOTHING, id, name: data.string(names[id]) || `thread ${tid}`, note: `tid ${tid}` }));
 	if (hasThreads) {
 		const thread = data.indices("part.thread", tids.length);
 		for (const name of SUMS) {
-			const values = data.column(`part.${name}`, thread.length);
+			const values = data.counts("part", name, thread.length);
 			for (let i = 0; i < thread.length; i++)
 				lines[thread[i]][name] += values[i];
 		}
@@ -78,7 +73,7 @@ export function Threads() {
 		<div class="split whole-width">
 			<section class="pane" aria-label="Threads">
 				<p class="quiet tools">{known ? "By the thread that allocated. Choosing one filters every view; choosing it again shows all."
-					: "This page does not say which thread allocated what."}</p>
+					: "This page does not say which thread allocated what."} <NotLeaked /></p>
 				<Totals lines={lines} label="Threads" noun="Thread" chosen={state.thread.value}
 					choose={(id) => { if (hasThreads) { state.range.value = null; state.thread.value = state.thread.value === id ? null : id; } }} />
 			</section>
@@ -90,7 +85,7 @@ export function Modules() {
 	const all = profile.value, { modules } = all.data.document;
 	const lines: Line[] = [...modules.map((module, i) => ({ id: i + 1, name: lastComponent(module.path), note: module.path })),
 		{ id: 0, name: "(no module)", note: "stacks without a module" }]
-		.map((line) => ({ ...line, peak_bytes: 0, live_bytes: 0, allocated_bytes: 0, allocations: 0, temporary: 0, moved_bytes: 0 }));
+		.map((line) => ({ ...NOTHING, ...line }));
 	const at = new Map(lines.map((line) => [line.id, line]));
 	const key = (stack: number) => all.frameModule[all.frameOf[all.stackOwn[stack]]];
 	for (const name of SUMS) {
@@ -103,7 +98,7 @@ export function Modules() {
 	return (
 		<div class="split whole-width">
 			<section class="pane" aria-label="Modules">
-				<p class="quiet tools">By the module of each site's own line. Choosing one filters every view; choosing it again shows all.</p>
+				<p class="quiet tools">By the module of each site's own line. Choosing one filters every view; choosing it again shows all. <NotLeaked /></p>
 				<Totals lines={shown} label="Modules" noun="Module" chosen={state.module.value === null ? null : state.module.value + 1}
 					choose={(id) => { if (id) state.module.value = state.module.value === id - 1 ? null : id - 1; }}
 					extra={[

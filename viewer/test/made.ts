@@ -2,7 +2,7 @@
 
 import { type Columns, Strings } from "./encode";
 
-const COUNTS = ["allocated_bytes", "allocations", "peak_bytes", "peak_blocks", "live_bytes", "live_blocks", "max_bytes", "temporary_bytes",
+const COUNTS = ["allocated_bytes", "allocations", "peak_bytes", "peak_blocks", "live_bytes", "live_blocks", "suppressed_bytes", "suppressed_blocks", "max_bytes", "temporary_bytes",
 	"temporary", "moved_bytes", "moved", "reallocations", "lifetime_us"] as const;
 
 const HOSTILE = ["</script><script>window.injected=1</script>", "<img src=x onerror=\"window.injected=1\">", "]]>\"'&lt;<!--", "javascript:window.injected=1",
@@ -71,9 +71,9 @@ function makeStacks(options: Options, next: () => number, frames: number): Colum
 function makeCounts(next: () => number): Record<(typeof COUNTS)[number], number> {
 	const calls = 1 + Math.floor(next() ** 8 * 20000), size = 8 + Math.floor(next() ** 6 * 65536);
 	const live = next() < 0.3 ? Math.floor(next() * calls) : 0, peak = Math.max(live, Math.floor(next() ** 2 * calls * 0.4)), temporary = Math.floor(next() ** 2 * (calls - live));
-	const moved = next() < 0.1 ? Math.floor(next() * calls) : 0;
+	const suppressed = live % 5 ? 0 : live, moved = next() < 0.1 ? Math.floor(next() * calls) : 0;
 	return { allocated_bytes: calls * size, allocations: calls, peak_bytes: peak * size, peak_blocks: peak, live_bytes: live * size, live_blocks: live,
-		max_bytes: Math.max(peak, 1) * size, temporary_bytes: temporary * size, temporary, moved_bytes: moved * Math.floor(size / 2), moved, reallocations: moved,
+		suppressed_bytes: suppressed * size, suppressed_blocks: suppressed, max_bytes: Math.max(peak, 1) * size, temporary_bytes: temporary * size, temporary, moved_bytes: moved * Math.floor(size / 2), moved, reallocations: moved,
 		lifetime_us: calls * Math.floor(next() * 5000) };
 }
 

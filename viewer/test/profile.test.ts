@@ -24,11 +24,12 @@ const columns = {
 	"node.depth": [0, 1, 2, 3, 4, 2, 3, 2], "node.frame": [0, 0, 1, 1, 3, 2, 3, 3],
 	"stack.node": [2, 4, 6, 7], "stack.own": [2, 3, 5, 1],
 	"stack.peak_bytes": [100, 30, 50, 20], "stack.allocations": [1, 2, 3, 4],
-	"part.thread": [0, 0, 1], "part.stack": [0, 1, 1], "part.peak_bytes": [100, 10, 20],
+	"stack.live_bytes": [10, 20, 0, 5], "stack.suppressed_bytes": [0, 20, 0, 1],
+	"part.thread": [0, 0, 1], "part.stack": [0, 1, 1], "part.peak_bytes": [100, 10, 20], "part.live_bytes": [10, 5, 15], "part.suppressed_bytes": [0, 5, 15],
 	"bin.end": [2, 3, 5], "change.stack": [0, 1, 0, 4, 2], "change.allocated_bytes": [100, 40, 0, 5, 50], "change.allocations": [1, 2, 0, 1, 3],
 	"change.freed_bytes": [0, 10, 60, 0, 0], "change.frees": [0, 1, 1, 0, 0],
 };
-const document = { schema: "heapscope-page-1", facts: { cwd: null }, modules: [{ path: "/app" }, { path: "/lib/l.so" }], bin_us: 10 };
+const document = { schema: "heapscope-page-1", facts: { cwd: null }, totals: { live_bytes: 35, suppressed_bytes: 21, live_blocks: 4, suppressed_blocks: 2 }, modules: [{ path: "/app" }, { path: "/lib/l.so" }], bin_us: 10 };
 const profile = new Profile(new Data(encode(document, columns)));
 const weights = profile.weights("peak_bytes", null), everything = { focus: [], ignore: [], module: null, thread: null };
 const grouping = { keyOfFrame: profile.functionOf, hidden: null as Uint8Array | null };
@@ -102,6 +103,18 @@ describe("stacks without their innermost internal frames", () => {
 		expect([...sites.weights("peak_bytes", null, 0)]).toEqual([110, 0, 0]);
 		const { weights: live, rest } = sites.rangeWeights({ from: 0, to: 30 }, "live", null);
 		expect([...live, rest]).toEqual([70, 50, 0, 5]);
+	});
+});
+
+describe("what leaked", () => {
+	it("is live and not suppressed", () => {
+		expect([...profile.counts("leaked_bytes")]).toEqual([10, 0, 0, 4]);
+		expect([...profile.weights("leaked_bytes", null, 0)]).toEqual([10, 0, 0, 0]);
+		const { totals } = profile.data.document;
+		expect([totals.leaked_bytes, totals.leaked_blocks]).toEqual([14, 2]);
+	});
+	it("is what is live where nothing is suppressed", () => {
+		expect([...new Profile(new Data(encode(document, { ...columns, "stack.suppressed_bytes": [0, 0, 0, 0] }))).counts("leaked_bytes")]).toEqual([10, 20, 0, 5]);
 	});
 });
 
