@@ -229,7 +229,16 @@ static void add_module(struct hs_text *text, const struct hs_info *info, uint32_
  * are. */
 static bool lacks(const struct hs_contents_module *module)
 {
-	return module->unnamed * 2 > module->frames || module->without_line * 2 > module->frames;
+	return module->unnamed * 2 > module->frames || module->without_line * 2 > module->frames ||
+	       module->own_without_line * 2 > module->own;
+}
+
+/* Whether the file has debug information that the recording has not. Where some of its code has lines in the
+ * recording, what there is has been used. */
+static bool has_more(const struct hs_contents_module *module, struct hs_symbolizer *symbolizer)
+{
+	struct hs_symbol_units units = hs_symbolizer_units(symbolizer);
+	return units.all > units.runtime && module->own_without_line == module->own;
 }
 
 /* Looks for the files of the modules that lack debug information, and for their packages. */
@@ -251,10 +260,9 @@ static void find_packages(struct hs_info *info)
 			.build_id_bytes = module->build_id_bytes,
 		};
 		struct hs_symbolizer *symbolizer = hs_symbolizer_open(&options);
-		enum hs_symbols_found found = hs_symbolizer_found(symbolizer);
+		info->modules[i].here = hs_symbolizer_found(symbolizer) != HS_SYMBOLS_NO_FILE;
+		info->modules[i].debug_here = has_more(&info->contents.modules[i], symbolizer);
 		hs_symbolizer_close(symbolizer);
-		info->modules[i].here = found != HS_SYMBOLS_NO_FILE;
-		info->modules[i].debug_here = found == HS_SYMBOLS_DWARF;
 		packages[count++] = (struct hs_package){
 			.path = info->modules[i].here ? path : NULL,
 			.build_id = module->build_id,

@@ -4,6 +4,7 @@
 #include "base/names.h"
 #include "base/text.h"
 #include "cli/doctor.h"
+#include "cli/report.h"
 #include "record/target.h"
 
 #include <stdlib.h>
@@ -159,16 +160,20 @@ static void tell_names(struct hs_findings *findings, const struct hs_module_fact
 	if (facts->debug_link && package->debug == NULL)
 		hs_text_addf(&remedy, "; its debug information was moved to %s, which is not here",
 			     facts->debug_link);
-	if (facts->found == HS_SYMBOLS_DWARF && facts->split_missing)
+	if (facts->found == HS_SYMBOLS_DWARF && facts->units.split_missing)
 		hs_finding_add(findings, "names", HS_STATE_WARNING,
 			       "keep the build folder with its .dwo files, or build without -gsplit-dwarf",
 			       "%u of %s with debug information in .dwo files lack theirs: no lines and "
 			       "inlined functions there",
-			       facts->split_missing, hs_counted(facts->split_units, "unit").text);
+			       facts->units.split_missing, hs_counted(facts->units.split, "unit").text);
+	else if (facts->units.all && facts->units.all == facts->units.runtime)
+		hs_finding_add(findings, "names", HS_STATE_WARNING, "build it with " HS_RUST_DEBUG,
+			       "only Rust's own libraries in it have debug information: reports show its "
+			       "functions, but no lines");
 	else if (facts->found == HS_SYMBOLS_DWARF)
 		hs_finding_add(findings, "names", HS_STATE_OK, NULL,
 			       "it has debug information%s: functions and lines",
-			       facts->split_units ? " (in .dwo files)" : "");
+			       facts->units.split ? " (in .dwo files)" : "");
 	else if (facts->found == HS_SYMBOLS_SYMTAB)
 		hs_finding_add(findings, "names", HS_STATE_WARNING, remedy.bytes,
 			       "it has no debug information: reports show its functions, but no lines and no "

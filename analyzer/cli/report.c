@@ -295,48 +295,6 @@ static void add_headline(struct hs_text *text, const struct hs_report *report)
 /* ---- the foot -------------------------------------------------------------------------------------------
  */
 
-/* Modules whose own lines have no file, by the calls that they make. */
-static void add_missing_lines(struct hs_text *text, const struct hs_report *report)
-{
-	if (report->profile->facts.imported || report->profile->facts.merged.recordings)
-		return; /* nothing to be done about it here */
-	const struct hs_profile *profile = report->profile;
-	uint64_t *calls = hs_allocate_zero((size_t)profile->module_count + 1, sizeof(*calls)), all = 0;
-	for (uint32_t i = 0; i < report->sites->count; i++) {
-		const struct hs_site *site = &report->sites->items[i];
-		uint32_t own = hs_site_own_frame(site);
-		all += site->counts.allocations;
-		if (own == HS_NO_FRAME || profile->frames[own].file)
-			continue;
-		uint32_t module = profile->frames[own].module;
-		calls[module < profile->module_count ? module : profile->module_count] +=
-			site->counts.allocations;
-	}
-	for (unsigned shown = 0; shown < 3; shown++) {
-		uint32_t most = 0;
-		for (uint32_t i = 0; i < profile->module_count; i++) {
-			if (calls[i] > calls[most])
-				most = i;
-		}
-		if (most >= profile->module_count || calls[most] == 0 || calls[most] < all / 50)
-			break;
-		struct hs_text name = {0};
-		hs_text_clean(&name, hs_last_component(profile->strings.items[profile->modules[most].path]));
-		paragraph(text, report, "note: ",
-			  "no line numbers for %s, which makes %s of the calls: build it with -g, or install "
-			  "its "
-			  "debug symbols (on Debian a package that ends in -dbgsym)",
-			  name.bytes ? name.bytes : "the program", hs_share(calls[most], all).text);
-		hs_text_free(&name);
-		calls[most] = 0;
-	}
-	if (all && calls[profile->module_count] >= all / 50 && calls[profile->module_count])
-		paragraph(text, report,
-			  "note: ", "%s of the calls come from code that no file describes (JIT)",
-			  hs_share(calls[profile->module_count], all).text);
-	free(calls);
-}
-
 /* What an imported or merged file does not tell, in words. */
 static void add_unknown(struct hs_text *text, const struct hs_report *report)
 {
@@ -398,7 +356,7 @@ static void add_notes(struct hs_text *text, const struct hs_report *report)
 			  "note: ", "%s out of order, %s implied by the next allocation at the address",
 			  hs_counted(facts->late_events, "event").text,
 			  hs_counted(facts->repaired_frees, "free").text);
-	add_missing_lines(text, report);
+	hs_report_missing_lines(text, report);
 	if (report->hiding && report->hiding->config) {
 		struct hs_text path = {0};
 		hs_text_clean(&path, report->hiding->config);

@@ -6,6 +6,7 @@
  *   report_filter.c what a filter selected and left out
  *   report_tree.c   views: trees and tables of functions, files, modules, crates
  *   report_parts.c  views by thread, size, lifetime
+ *   report_lines.c  the notes on missing line numbers
  *   report_marks.c  the program's own phases, pauses and pools
  *   report_json.c   docs/json.md; views: report_views_json.c
  */
@@ -53,6 +54,9 @@ struct hs_report {
 	bool raw, utf8;
 };
 
+/* How Rust programs get lines. */
+#define HS_RUST_DEBUG "-g (with cargo: debug = true in the profile)"
+
 bool hs_report_is_filtered(const struct hs_report *report);
 /* Whether some of what is live at the end is suppressed, so that it does not count as leaked. */
 bool hs_report_is_suppressed(const struct hs_report *report);
@@ -74,6 +78,9 @@ void hs_report_json(struct hs_text *text, const struct hs_report *report);
 
 /* The tables by peak, calls, temporary and leak, then the stacks of the sites in them. */
 void hs_report_sites(struct hs_text *text, const struct hs_report *report);
+
+/* report_lines.c: notes on line numbers that are missing. */
+void hs_report_missing_lines(struct hs_text *text, const struct hs_report *report);
 
 /* report_marks.c: the table of phases, or nothing. */
 void hs_report_phases(struct hs_text *text, const struct hs_report *report);

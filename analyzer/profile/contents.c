@@ -2,6 +2,7 @@
 #include "profile/contents.h"
 
 #include "base/memory.h"
+#include "profile/own.h"
 #include "recording.h"
 
 #include <stdlib.h>
@@ -25,6 +26,7 @@ void hs_contents_make(struct hs_contents *contents, const struct hs_profile *pro
 	}
 	contents->footer = contents->kinds[HS_MEMBER_FOOTER].members > 0;
 	contents->modules = hs_allocate_zero((size_t)profile->module_count + 1, sizeof(*contents->modules));
+	bool *rust = hs_rust_modules(profile);
 	for (uint32_t i = 0; i < profile->frame_count; i++) {
 		const struct hs_frame *frame = &profile->frames[i];
 		if (frame->module >= profile->module_count)
@@ -33,7 +35,12 @@ void hs_contents_make(struct hs_contents *contents, const struct hs_profile *pro
 		module->frames++;
 		module->unnamed += frame->function == 0;
 		module->without_line += frame->line == 0;
+		if (frame->internal || hs_is_start_code(profile, rust, i))
+			continue;
+		module->own++;
+		module->own_without_line += frame->line == 0;
 	}
+	free(rust);
 }
 
 void hs_contents_free(struct hs_contents *contents)

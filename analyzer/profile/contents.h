@@ -20,6 +20,9 @@ struct hs_contents {
 	 * line is not known. */
 	struct hs_contents_module {
 		uint32_t frames, unnamed, without_line;
+		/* Without the insides of allocators and containers, which may come with lines of their own
+		 * (Rust's std), and without start-up code, which never has any. */
+		uint32_t own, own_without_line;
 	} * modules;
 };
 

@@ -72,6 +72,30 @@ bool *hs_own_modules(const struct hs_profile *profile)
 	return own;
 }
 
+bool *hs_rust_modules(const struct hs_profile *profile)
+{
+	static const char *const starts[] = {"std::rt::lang_start", NULL};
+	bool *rust = hs_allocate_zero((size_t)profile->module_count + 1, sizeof(*rust));
+	for (uint32_t i = 0; i < profile->frame_count; i++) {
+		const struct hs_frame *frame = &profile->frames[i];
+		if (frame->module < profile->module_count &&
+		    starts_with_any(profile->strings.items[frame->function], starts))
+			rust[frame->module] = true;
+	}
+	return rust;
+}
+
+bool hs_is_start_code(const struct hs_profile *profile, const bool *rust_modules, uint32_t index)
+{
+	const struct hs_frame *frame = &profile->frames[index];
+	const char *function = profile->strings.items[frame->function];
+	if (frame->file)
+		return false;
+	return strcmp(function, "_start") == 0 ||
+	       (frame->module < profile->module_count && rust_modules[frame->module] &&
+		strcmp(function, "main") == 0);
+}
+
 uint32_t hs_without_start(const struct hs_profile *profile, const uint32_t *frames, uint32_t count)
 {
 	uint32_t end = count;

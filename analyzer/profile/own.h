@@ -19,4 +19,11 @@ uint32_t hs_without_start(const struct hs_profile *profile, const uint32_t *fram
  * libstdc++, ...). The caller frees it. */
 bool *hs_own_modules(const struct hs_profile *profile);
 
+/* By module: whether it has Rust's start-up code, so that it is a Rust program. The caller frees it. */
+bool *hs_rust_modules(const struct hs_profile *profile);
+
+/* Whether a frame is start-up code that never has lines, however the program is built: _start, and the main
+ * that rustc makes. */
+bool hs_is_start_code(const struct hs_profile *profile, const bool *rust_modules, uint32_t frame);
+
 #endif

@@ -266,7 +266,7 @@ bool hs_module_facts_read(const char *path, struct hs_module_facts *facts)
 	struct hs_symbolizer *symbolizer =
 		hs_symbolizer_open(&(struct hs_symbolizer_options){.path = path, .fd = -1});
 	facts->found = hs_symbolizer_found(symbolizer);
-	facts->split_units = hs_symbolizer_split_units(symbolizer, &facts->split_missing);
+	facts->units = hs_symbolizer_units(symbolizer);
 	hs_symbolizer_close(symbolizer);
 	return true;
 }

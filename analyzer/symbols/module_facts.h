@@ -16,11 +16,10 @@ struct hs_module_facts {
 	/* Bytes of executable sections, and how many of them the functions in .eh_frame have; 0 and 0 if the
 	 * file has no sections, or tables of an unusual form. */
 	uint64_t code_bytes, unwind_bytes;
-	char *debug_link;                    /* the file's name in .gnu_debuglink; NULL: none */
-	enum hs_symbols_found found;         /* own and separate debug information together */
-	uint32_t split_units, split_missing; /* units whose debug information is in .dwo files, and how many
-						are not there */
-	bool go;                             /* built by Go */
+	char *debug_link;             /* the file's name in .gnu_debuglink; NULL: none */
+	enum hs_symbols_found found;  /* own and separate debug information together */
+	struct hs_symbol_units units; /* of that debug information */
+	bool go;                      /* built by Go */
 	const char
 		*allocator; /* whose code is in the file: "jemalloc", "mimalloc", ...; NULL: none is known */
 	bool allocator_by_text; /* seen by its messages only: the file is stripped */

@@ -123,25 +123,40 @@ enum hs_symbols_found hs_symbolizer_found(const struct hs_symbolizer *symbolizer
 	return symbolizer->found;
 }
 
-uint32_t hs_symbolizer_split_units(struct hs_symbolizer *symbolizer, uint32_t *missing)
+/* Where those who build Rust's toolchains have its source: the project itself, Debian. */
+static bool is_of_rust_runtime(Dwarf_Die *unit)
+{
+	static const char *const places[] = {"/rustc/", "/rust/deps/", "/usr/src/rustc-"};
+	Dwarf_Attribute attribute;
+	const char *folder = dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attribute));
+	for (size_t i = 0; folder && i < sizeof places / sizeof *places; i++) {
+		if (strncmp(folder, places[i], strlen(places[i])) == 0)
+			return true;
+	}
+	return false;
+}
+
+struct hs_symbol_units hs_symbolizer_units(struct hs_symbolizer *symbolizer)
 {
 	enum { UNITS_MOST = 1 << 16 };
-	uint32_t split = 0;
+	struct hs_symbol_units units = {0};
 	Dwarf_CU *unit = NULL;
 	Dwarf_Die die, inner;
 	uint8_t type;
-	*missing = 0;
-	for (uint32_t i = 0; symbolizer->dwarf && i < UNITS_MOST &&
-			     dwarf_get_units(symbolizer->dwarf, unit, &unit, NULL, &type, &die, NULL) == 0;
-	     i++) {
-		/* libdw looks for the file by names that it takes for granted to end */
-		if (type != DW_UT_skeleton || !die.addr || !hs_die_strings_end(&die))
+	while (symbolizer->dwarf && units.all < UNITS_MOST &&
+	       dwarf_get_units(symbolizer->dwarf, unit, &unit, NULL, &type, &die, NULL) == 0) {
+		units.all++;
+		/* libdw takes it for granted that strings end */
+		if (!die.addr || !hs_die_strings_end(&die))
 			continue;
-		split++;
-		*missing +=
+		units.runtime += is_of_rust_runtime(&die);
+		if (type != DW_UT_skeleton)
+			continue;
+		units.split++;
+		units.split_missing +=
 			dwarf_cu_info(unit, NULL, NULL, NULL, &inner, NULL, NULL, NULL) != 0 || !inner.addr;
 	}
-	return split;
+	return units;
 }
 
 void hs_symbolizer_close(struct hs_symbolizer *symbolizer)

@@ -39,9 +39,14 @@ struct hs_symbol_frame {
 /* Never fails: without a file every look-up yields one frame of unknowns. */
 struct hs_symbolizer *hs_symbolizer_open(const struct hs_symbolizer_options *options);
 enum hs_symbols_found hs_symbolizer_found(const struct hs_symbolizer *symbolizer);
-/* How many units of the program have their debug information in other files (-gsplit-dwarf), and how many of
- * those files are not there. */
-uint32_t hs_symbolizer_split_units(struct hs_symbolizer *symbolizer, uint32_t *missing);
+/* The units of the program's debug information. */
+struct hs_symbol_units {
+	uint32_t all;
+	uint32_t runtime; /* of Rust's precompiled libraries, which have it whatever the program is built with
+			   */
+	uint32_t split, split_missing; /* have theirs in other files (-gsplit-dwarf), which are not there */
+};
+struct hs_symbol_units hs_symbolizer_units(struct hs_symbolizer *symbolizer);
 void hs_symbolizer_close(struct hs_symbolizer *symbolizer);
 
 /* The frames at a return address: a link-time address of the module; the look-up is made at address - 1.
