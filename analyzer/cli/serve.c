@@ -5,6 +5,7 @@
 #include "base/memory.h"
 
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <microhttpd.h>
 #include <signal.h>
@@ -23,6 +24,37 @@ struct hs_server {
 	uint16_t port;
 	sigset_t signals;
 };
+
+/* ---- the library ----------------------------------------------------------------------------------------
+ */
+
+/* Loaded when a page is served, and not with the program: it brings a dozen libraries along (gnutls), which
+ * would double the time that every `heapscope run` takes to start. */
+static const char library_name[] = "libmicrohttpd.so.12";
+
+#define HTTP_FUNCTIONS(each)                                                                                 \
+	each(start_daemon) each(stop_daemon) each(create_response_from_buffer) each(add_response_header)     \
+		each(queue_response) each(destroy_response) each(lookup_connection_value)
+
+#define DECLARE(name) __typeof__(MHD_##name) *name;
+static struct {
+	HTTP_FUNCTIONS(DECLARE)
+} http;
+
+static int load_library(struct hs_error *error)
+{
+	void *library = dlopen(library_name, RTLD_NOW | RTLD_LOCAL);
+	bool whole = library != NULL;
+#define FIND(name) whole = whole && (http.name = (__typeof__(http.name))dlsym(library, "MHD_" #name)) != NULL;
+	HTTP_FUNCTIONS(FIND)
+	if (whole)
+		return 0;
+	return hs_fail(
+		error,
+		"cannot serve the page: %s\n"
+		"install libmicrohttpd (Debian: package libmicrohttpd12), or leave out --port for a file",
+		dlerror());
+}
 
 /* ---- answers --------------------------------------------------------------------------------------------
  */
@@ -50,12 +82,12 @@ static struct MHD_Response *make_response(const char *text, size_t bytes, const 
 		{"Referrer-Policy", "no-referrer"},
 	};
 	struct MHD_Response *response =
-		MHD_create_response_from_buffer(bytes, (void *)text, MHD_RESPMEM_PERSISTENT);
+		http.create_response_from_buffer(bytes, (void *)text, MHD_RESPMEM_PERSISTENT);
 	if (response == NULL)
 		return NULL;
-	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+	http.add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
 	for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
-		MHD_add_response_header(response, headers[i][0], headers[i][1]);
+		http.add_response_header(response, headers[i][0], headers[i][1]);
 	return response;
 }
 
@@ -65,10 +97,10 @@ static enum MHD_Result refuse(struct MHD_Connection *connection, unsigned status
 	if (response == NULL)
 		return MHD_NO;
 	if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
-		MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
-	MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
-	enum MHD_Result result = MHD_queue_response(connection, status, response);
-	MHD_destroy_response(response);
+		http.add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+	http.add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
+	enum MHD_Result result = http.queue_response(connection, status, response);
+	http.destroy_response(response);
 	return result;
 }
 
@@ -77,14 +109,14 @@ static enum MHD_Result answer(void *context, struct MHD_Connection *connection, 
 			      size_t *upload_bytes, void **request)
 {
 	const struct hs_server *server = context;
-	const char *host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
+	const char *host = http.lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
 	if (!is_own_name(host))
 		return refuse(connection, MHD_HTTP_FORBIDDEN, "heapscope answers to localhost only\n");
 	if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
 		return refuse(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD\n");
 	if (strcmp(url, "/") != 0)
 		return refuse(connection, MHD_HTTP_NOT_FOUND, "there is one page, at /\n");
-	return MHD_queue_response(connection, MHD_HTTP_OK, server->page);
+	return http.queue_response(connection, MHD_HTTP_OK, server->page);
 }
 
 /* ---- listening ------------------------------------------------------------------------------------------
@@ -136,7 +168,7 @@ static int start_daemons(struct hs_server *server, struct hs_error *error)
 			continue;
 		if (fd < 0)
 			return fail_port(server, error);
-		server->daemons[i] = MHD_start_daemon(
+		server->daemons[i] = http.start_daemon(
 			MHD_USE_INTERNAL_POLLING_THREAD, server->port, NULL, NULL, answer, server,
 			MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MOST,
 			MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS_MOST,
@@ -152,6 +184,8 @@ static int start_daemons(struct hs_server *server, struct hs_error *error)
 
 struct hs_server *hs_serve_start(const char *page, size_t bytes, uint16_t port, struct hs_error *error)
 {
+	if (load_library(error) != 0)
+		return NULL;
 	struct hs_server *server = hs_allocate_zero(1, sizeof *server);
 	server->port = port;
 	/* before the daemons' threads begin, which inherit it */
@@ -184,8 +218,8 @@ void hs_serve_end(struct hs_server *server)
 {
 	for (unsigned i = 0; i < SOCKETS; i++)
 		if (server->daemons[i])
-			MHD_stop_daemon(server->daemons[i]);
+			http.stop_daemon(server->daemons[i]);
 	if (server->page)
-		MHD_destroy_response(server->page);
+		http.destroy_response(server->page);
 	free(server);
 }

@@ -440,6 +440,17 @@ def test_answers_to_its_own_names_only(served):
     assert answer.status in (400, 403) and b"heapscope-data" not in body
 
 
+def test_without_the_library(heapscope, run_heapscope, whole, tmp_path):
+    """It is loaded for this alone: every other command starts without it and what it brings."""
+    brought = subprocess.run(["ldd", heapscope], capture_output=True, text=True, timeout=60, check=True).stdout
+    assert "libdw" in brought and "libmicrohttpd" not in brought and "libgnutls" not in brought
+    (tmp_path / "libmicrohttpd.so.12").write_text("none")
+    done = run_heapscope("view", "--port", "0", whole, env={"LD_LIBRARY_PATH": tmp_path})
+    assert done.returncode == 1 and done.stdout == ""
+    assert "heapscope: cannot serve the page: " in done.stderr and "libmicrohttpd.so.12: file too short" in done.stderr
+    assert "install libmicrohttpd (Debian: package libmicrohttpd12), or leave out --port" in done.stderr
+
+
 def test_listens_on_loopback_only(served):
     listening = set()
     for table in "tcp", "tcp6":
