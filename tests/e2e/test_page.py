@@ -19,7 +19,7 @@ RUNNER = ROOT / "tests" / "viewer" / "run.mjs"
 TWO_STATES = r"""
 #include <stdlib.h>
 #include <string.h>
-static void *keep[400];
+static void *volatile keep[400]; /* else the optimizer drops what is only kept */
 __attribute__((noinline)) static void fill_cache(int count) { for (int i = 0; i < count; i++) keep[i] = malloc(1000); }
 __attribute__((noinline)) static void copy_words(void) { for (int i = 0; i < 300; i++) free(strdup("a word that is copied")); }
 __attribute__((noinline)) static void build_index(void) { keep[399] = malloc(50000); }

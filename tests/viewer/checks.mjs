@@ -394,6 +394,27 @@ export const checks = {
 		assert.match(root, /^.* → .* \([+−±].*\)$/);
 	},
 
+	async "two recordings open with what changed"(session) {
+		const page = await session.open("diff"), current = () => page.locator("nav [aria-current=page]").innerText();
+		assert.equal(await current(), "Diff");
+		assert.deepEqual(await page.locator("nav button").allInnerTexts(), ["Diff", "Summary", "Flame graph", "Timeline", "Sites", "Sizes & lifetimes", "Threads", "Modules"]);
+		// the answer, at once: a hundred blocks of 1,000 bytes more, and the new index
+		assert.deepEqual((await rows(page)).slice(0, 2).map((row) => [row.cells[0].split(/\s/)[0], row.value]), [["fill_cache", 100000], ["build_index", 50000]]);
+		assert.deepEqual(await hashOf(page), {});
+		await press(page, "2");
+		assert.deepEqual([await current(), await hashOf(page)], ["Summary", { view: "summary" }]);
+		await page.goBack();
+		await settle(page);
+		assert.equal(await current(), "Diff");
+		// what a link says holds
+		for (const [link, expected] of [["view=summary", "Summary"], ["view=sites&by=file", "Sites"], ["metric=leaked", "Diff"], ["view=nonsense", "Diff"]]) {
+			const other = await session.open("diff", link);
+			assert.equal(await other.locator("nav [aria-current=page]").innerText(), expected, link);
+		}
+		const one = await session.open("server");
+		assert.equal(await one.locator("nav [aria-current=page]").innerText(), "Summary");
+	},
+
 	async "more is orange and less is blue"(session) {
 		const page = await session.open("madediff", "view=diff&bucket=graph");
 		// colour-blind people do not tell red from green; blue against orange differs for all of them

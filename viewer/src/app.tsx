@@ -96,7 +96,7 @@ export function App() {
 		<>
 			<header class="top">
 				<span class="brand" title={`heapscope ${recording.heapscope}`}>heapscope</span>
-				<span class="file" title={recording.facts.command.join(" ")}>{recording.path}</span>
+				<span class="file" title={recording.facts.command.join(" ")}>{recording.baseline && `${recording.baseline.path} → `}{recording.path}</span>
 				<Tabs />
 				<button type="button" class="icon" title={`Theme: ${state.theme.value} (d)`} aria-label={`Theme: ${state.theme.value}`}
 					onClick={() => { state.theme.value = ({ system: "dark", dark: "light", light: "system" } as const)[state.theme.value]; }}>{themes[state.theme.value]}</button>

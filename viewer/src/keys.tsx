@@ -11,7 +11,8 @@ import * as state from "./state";
 export const helpOpen = signal(false);
 
 export function shownViews(): state.View[] {
-	return state.VIEWS.filter((view) => view !== "diff" || profile.value.data.document.baseline);
+	const single = state.VIEWS.filter((view) => view !== "diff");
+	return profile.value.data.document.baseline ? ["diff", ...single] : single;
 }
 
 export const VIEW_NAMES: Record<state.View, string> = { summary: "Summary", flame: "Flame graph", timeline: "Timeline", sites: "Sites", sizes: "Sizes & lifetimes",

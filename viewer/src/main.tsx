@@ -16,9 +16,9 @@ function Message({ title, text }: { title: string; text: string }) {
 
 function show(bytes: Uint8Array) {
 	opened.value = new Data(bytes);
-	const { facts, path } = opened.value.document;
+	const { facts, path, baseline } = opened.value.document;
 	document.title = `${lastComponent(facts.program)} · ${path} · heapscope`;
-	followUrl();
+	followUrl(baseline ? "diff" : "summary");
 	render(<App />, root);
 	document.body.dataset.ready = String(Math.round(performance.now()));
 }

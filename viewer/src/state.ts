@@ -17,6 +17,8 @@ export interface Selection {
 }
 
 export const view = signal<View>("summary");
+/** what is shown where the hash does not say it */
+let home: View = view.value;
 export const metric = signal<MetricName>("peak");
 export const rangeMode = signal<RangeMode>("here");
 export const focus = signal<string[]>([]);
@@ -60,12 +62,12 @@ interface Field {
 	set(values: string[]): void;
 }
 
-function oneOf<T extends string>(key: string, target: { value: T }, values: readonly T[]): Field {
-	const standard = target.value;
+function oneOf<T extends string>(key: string, target: { value: T }, values: readonly T[], changing?: () => T): Field {
+	const first = target.value, standard = changing ?? (() => first);
 	return {
 		key,
-		get: () => (target.value === standard ? [] : [target.value]),
-		set: ([value]) => { target.value = values.includes(value as T) ? (value as T) : standard; },
+		get: () => (target.value === standard() ? [] : [target.value]),
+		set: ([value]) => { target.value = values.includes(value as T) ? (value as T) : standard(); },
 	};
 }
 
@@ -112,7 +114,7 @@ function index(key: string, target: { value: number | null }): Field {
 }
 
 const FIELDS: Field[] = [
-	oneOf("view", view, VIEWS),
+	oneOf("view", view, VIEWS, () => home),
 	oneOf("metric", metric, METRICS.map((metric) => metric.name)),
 	list("focus", focus),
 	list("ignore", ignore),
@@ -173,18 +175,19 @@ export function fromHash(hash: string) {
 	});
 }
 
-/** Reads the URL, then follows it, and writes to it what changes. */
-export function followUrl() {
+/** Reads the URL, then follows it, and writes to it what changes. It begins with `first` if the URL has no view. */
+export function followUrl(first: View) {
+	home = first;
 	fromHash(location.hash);
 	addEventListener("popstate", () => fromHash(location.hash));
 	addEventListener("hashchange", () => fromHash(location.hash));
-	let first = true;
+	let begun = false;
 	effect(() => {
 		const hash = toHash();
 		const before = new URLSearchParams(location.hash.replace(/^#/, ""));
 		const after = new URLSearchParams(hash);
-		if (first || before.toString() === hash) {
-			first = false;
+		if (!begun || before.toString() === hash) {
+			begun = true;
 			return;
 		}
 		const step = STEPS.some((key) => !equal(before.getAll(key), after.getAll(key)));
