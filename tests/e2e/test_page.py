@@ -56,6 +56,40 @@ int main(void)
 """
 
 
+# Two phases of one name, one of a hostile name, and a moment between them; the pauses keep them in bins of their own.
+MARKED = r"""
+#include <heapscope/heapscope.h>
+#include <stdlib.h>
+#include <unistd.h>
+static void *volatile kept;
+static void pause_a_while(void) { usleep(20000); }
+__attribute__((noinline)) static void fill(int count) { while (count--) kept = malloc(1000); }
+__attribute__((noinline)) static void serve(int count) { while (count--) { kept = malloc(500); free(kept); } }
+int main(void)
+{
+	pause_a_while();
+	heapscope_phase_begin("load");
+	fill(100);
+	pause_a_while();
+	heapscope_phase_end("load");
+	pause_a_while();
+	heapscope_mark("re\"load");
+	pause_a_while();
+	heapscope_phase_begin("<img src=x onerror=\"window.injected=1\">");
+	serve(40);
+	pause_a_while();
+	heapscope_phase_end("<img src=x onerror=\"window.injected=1\">");
+	pause_a_while();
+	heapscope_phase_begin("load");
+	fill(7);
+	pause_a_while();
+	heapscope_phase_end("load");
+	pause_a_while();
+	return 0;
+}
+"""
+
+
 def checks():
     """The names of the checks, from the file that has them."""
     listed = subprocess.run(["node", RUNNER, "--list"], capture_output=True, text=True)
@@ -125,6 +159,12 @@ def results(request, run_heapscope, build, viewer, page, tool, tmp_path_factory)
         pages.print(name, both[-1], "--suppressions", rules)
     pages.view("suppressed", "--suppressions", rules, both[1])
     pages.view("suppresseddiff", "--suppressions", rules, *both)
+
+    (folder / "marked.c").write_text(MARKED)
+    subprocess.run([tool("gcc"), "-g", "-O1", "-I", ROOT / "include", "-o", folder / "marked", folder / "marked.c"], check=True)
+    marked = pages.record("marked", [folder / "marked"])
+    pages.print("marked", marked)
+    pages.view("marked", marked)
 
     cut = folder / "cut.hs.gz"
     cut.write_bytes(server.read_bytes()[:-400])

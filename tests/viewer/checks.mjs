@@ -266,6 +266,71 @@ export const checks = {
 		assert.ok(from > 0 && to > from && to < server.facts.duration_us);
 	},
 
+	async "phases and marks stand at their times and choose them"(session, { marked }) {
+		const page = await session.open("marked", "view=timeline"), { marks, facts } = marked, hostile = "<img src=x onerror=\"window.injected=1\">";
+		assert.deepEqual(marks.map((mark) => [mark.kind, mark.name]), [["phase", "load"], ["moment", "re\"load"], ["phase", hostile], ["phase", "load"]]);
+		const lanes = page.getByRole("group", { name: /^Phases and marks of the program/ });
+		assert.deepEqual(await lanes.locator(".lane-name").allInnerTexts(), ["load", "re\"load", hostile]);
+		// where the chart has that time, a moment by its middle; words for those who do not see it
+		const box = await page.locator(".chart canvas").boundingBox(), at = (us) => box.x + 64 + (box.width - 64 - 12) * us / facts.duration_us;
+		const ms = (us) => `${(us / 1000).toFixed(1)} ms`, bars = [0, 3, 1, 2].map((i) => marks[i]); // by lanes
+		for (const [i, mark] of bars.entries()) {
+			const bar = lanes.getByRole("button").nth(i), place = await bar.boundingBox();
+			const [from, to] = mark.end_us === null ? [place.x + place.width / 2, place.x + place.width / 2] : [place.x, place.x + place.width];
+			assert.ok(Math.abs(from - at(mark.time_us)) < 1 && Math.abs(to - at(mark.end_us ?? mark.time_us)) < 1, mark.name);
+			assert.equal(await bar.getAttribute("aria-label"), mark.end_us === null ? `${mark.name}, mark, at ${ms(mark.time_us)}`
+				: `${mark.name}, phase, ${ms(mark.time_us)} to ${ms(mark.end_us)}, ${ms(mark.end_us - mark.time_us)}`);
+		}
+		// by the keyboard: from the chart on, each with its answer
+		await page.locator(".chart-box").focus();
+		const total = async () => (await rows(page)).reduce((sum, row) => sum + row.value, 0), chosen = async () => (await hashOf(page)).time;
+		for (const [mark, answer] of [[bars[0], 100 * 1000], [bars[1], 7 * 1000]]) {
+			await press(page, "Tab", "Enter");
+			assert.deepEqual([await chosen(), await total()], [`${mark.time_us}-${mark.end_us}`, answer]);
+			assert.equal(await page.evaluate(() => document.activeElement.getAttribute("aria-pressed")), "true");
+		}
+		await press(page, "Tab", "Space"); // what was live at the moment
+		assert.deepEqual([await chosen(), (await hashOf(page)).show, await total()], [`0-${bars[2].time_us}`, "live", 100 * 1000]);
+		assert.match(await page.locator(".range-tools [aria-pressed=true]").innerText(), /^Live at/);
+		await page.getByRole("button", { name: "Allocated here" }).click();
+		await lanes.getByRole("button").nth(3).click();
+		await settle(page);
+		assert.equal(await total(), 40 * 500);
+		// the other views keep it; chosen again it is gone
+		await press(page, "2");
+		assert.equal((await status(page)).value, 40 * 500);
+		await press(page, "3");
+		await lanes.getByRole("button").nth(3).click();
+		await settle(page);
+		assert.equal(await chosen(), undefined);
+		assert.deepEqual(await page.evaluate(() => [window.injected, document.images.length]), [undefined, 0]);
+		// the chart draws them as well: bands of the phases' colour that are not there without
+		const shades = (one) => one.locator(".chart canvas").evaluate((canvas, [x]) => [...canvas.getContext("2d").getImageData(Math.round(x), 40, 1, 1).data],
+			[at((bars[3].time_us + bars[3].end_us) / 2) - box.x]);
+		assert.notDeepEqual(await shades(page), await shades(await session.open("server", "view=timeline")));
+	},
+
+	async "the timeline has the heap and what is resident"(session, { server }) {
+		const page = await session.open("server", "view=timeline"), canvas = page.locator(".chart canvas"), box = await canvas.boundingBox();
+		assert.ok(server.rss.length > 1);
+		// half way between the last two samples, the legend has the first one's bytes
+		const [[one, bytes], [two]] = server.rss.slice(-2), us = (one + two) / 2;
+		await page.mouse.move(box.x + 64 + (box.width - 64 - 12) * us / server.facts.duration_us, box.y + 60);
+		await settle(page);
+		const words = (await page.locator(".legend").innerText()).split("\n").join(" ");
+		assert.match(words, new RegExp(`heap \\d+\\.\\d MiB +RSS ${(bytes / 1048576).toFixed(1)} MiB`));
+		assert.match(await canvas.getAttribute("aria-label"), new RegExp(`^Heap over .*: peak 6\\.1 MiB at .*, resident at most ${(server.facts.peak_rss_bytes / 1048576).toFixed(1)} MiB`));
+		// dashes in its colour, from one side to the other
+		const columns = await canvas.evaluate((surface) => {
+			const { data, width } = surface.getContext("2d").getImageData(0, 0, surface.width, surface.height), found = new Set();
+			for (let i = 0; i < data.length; i += 4)
+				if (data[i] === 0x8b && data[i + 1] === 0x85 && data[i + 2] === 0x7b)
+					found.add(Math.floor(((i / 4) % width) / (width / 10)));
+			return found.size;
+		});
+		assert.ok(columns >= 5, `in ${columns} tenths of the chart`);
+	},
+
 	async "the table sorts, moves and copies"(session, { server }) {
 		const page = await session.open("server", "view=sites");
 		const lines = byLine(server, "peak_bytes");

@@ -8,6 +8,8 @@ import { bytes, time } from "./format";
 import { hasBins, profile, shownRange } from "./model";
 import * as state from "./state";
 
+const MOST_MARKS = 60; // more would be a grey wall
+/** as wide as the margins of .lane */
 const LEFT = 64, RIGHT = 12, TOP = 14, BOTTOM = 22;
 const FONT = "11px system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif";
 
@@ -70,13 +72,19 @@ function tick(us: number, step: number): string {
 	return `${Number((us / unit).toFixed(2))} ${name}`;
 }
 
+/** What the width of the chart stands for, in microseconds. */
+export function chartDuration(): number {
+	const { facts, baseline } = profile.value.data.document;
+	return Math.max(facts.duration_us, baseline?.facts.duration_us ?? 0, 1);
+}
+
 export function Chart({ height, compact = false }: { height: number; compact?: boolean }) {
 	const box = useRef<HTMLDivElement>(null), canvas = useRef<HTMLCanvasElement>(null);
 	const pointer = useSignal<number | null>(null), drag = useSignal<{ from: number; to: number } | null>(null);
 	const size = useSignal(0);
 	const { document } = profile.value.data, { totals, facts } = document;
 	const shown = useComputed(lines);
-	const duration = Math.max(facts.duration_us, document.baseline?.facts.duration_us ?? 0, 1);
+	const duration = chartDuration();
 	const highest = useComputed(() => {
 		let most = 1024;
 		for (const line of shown.value)
@@ -164,33 +172,35 @@ export function Chart({ height, compact = false }: { height: number; compact?: b
 			}
 		}
 
-		// the peak and the program's own marks
-		const mark = (us: number, text: string, color: string, at: number) => {
+		// the peak, and where the program's own marks are; their names stand below (timeline.tsx)
+		const mark = (us: number, color: string) => {
 			const where = Math.round(x(us)) + 0.5;
-			context.strokeStyle = context.fillStyle = color;
+			context.strokeStyle = color;
 			context.lineWidth = 1;
 			context.setLineDash([2, 3]);
 			context.beginPath();
 			context.moveTo(where, TOP - 8);
 			context.lineTo(where, bottom);
 			context.stroke();
-			const flip = where + context.measureText(text).width + 8 > right;
-			context.textAlign = flip ? "right" : "left";
-			context.fillText(text, where + (flip ? -4 : 4), at);
 		};
-		context.textBaseline = "top";
-		mark(totals.peak_us, `peak ${bytes(totals.peak_bytes)}`, colors.heap, 2);
 		if (!compact)
-			document.marks.slice(0, 60).forEach((one, i) => { // more would be a grey wall
+			for (const one of document.marks.slice(0, MOST_MARKS)) {
 				if (one.end_us !== null) {
 					context.fillStyle = colors.mark;
-					context.globalAlpha = 0.1;
+					context.globalAlpha = 0.07;
 					context.fillRect(x(one.time_us), TOP, x(one.end_us) - x(one.time_us), bottom - TOP);
 					context.globalAlpha = 1;
+				} else {
+					mark(one.time_us, colors.mark);
 				}
-				mark(one.time_us, one.name.length > 24 ? one.name.slice(0, 23) + "…" : one.name, colors.mark, 16 + (i % 4) * 13);
-			});
+			}
+		mark(totals.peak_us, colors.heap);
 		context.setLineDash([]);
+		const text = `peak ${bytes(totals.peak_bytes)}`, flip = x(totals.peak_us) + context.measureText(text).width + 8 > right;
+		context.fillStyle = colors.heap;
+		context.textBaseline = "top";
+		context.textAlign = flip ? "right" : "left";
+		context.fillText(text, x(totals.peak_us) + (flip ? -4 : 4), 2);
 
 		const chosen = drag.value ?? shownRange.value;
 		if (chosen) {
@@ -236,7 +246,8 @@ export function Chart({ height, compact = false }: { height: number; compact?: b
 	return (
 		<div class="chart" ref={box}>
 			<canvas ref={canvas} role="img" aria-label={`Heap over ${time(facts.duration_us)}: peak ${bytes(totals.peak_bytes)} at ${
-				time(totals.peak_us)}, ${bytes(totals.live_bytes)} at the end${chosen ? `; chosen: ${time(chosen.from)} to ${time(chosen.to)}` : ""}`}
+				time(totals.peak_us)}, ${bytes(totals.live_bytes)} at the end${
+				facts.peak_rss_bytes ? `, resident at most ${bytes(facts.peak_rss_bytes)}` : ""}${chosen ? `; chosen: ${time(chosen.from)} to ${time(chosen.to)}` : ""}`}
 				onPointerDown={onDown} onPointerMove={onMove} onPointerUp={onUp} onPointerCancel={() => { drag.value = null; }}
 				onPointerLeave={() => { pointer.value = null; }} />
 			<div class="legend" aria-hidden="true">

@@ -47,7 +47,7 @@ const LIST: [string, [string, string][]][] = [
 		["Enter", "focus on the row"],
 	]],
 	["Timeline", [
-		["drag", "choose a range of time"],
+		["drag", "choose a range of time; a phase or mark below the chart does, too"],
 		["← →  with Shift", "move the range's end, its beginning"],
 	]],
 ];

@@ -1,8 +1,9 @@
 // Heap and RSS over time; a dragged range answers what was allocated there, and what was live when it ended.
 
-import { Chart } from "./chart";
+import { Chart, chartDuration } from "./chart";
 import { Details } from "./details";
-import { bytes, counted, time } from "./format";
+import { bytes, count, counted, time } from "./format";
+import { lanes } from "./marks";
 import { hasBins, measure, profile, RANGE_MODES, rangeLabel, shownRange } from "./model";
 import { SitesTable } from "./sites";
 import * as state from "./state";
@@ -36,6 +37,7 @@ export function Timeline() {
 					aria-label="Range of time: left and right arrows move its end, with Shift its beginning">
 					<Chart height={230} />
 				</div>
+				{document.marks.length > 0 && <Marks />}
 				{hasBins.value ? (
 					<div class="tools range-tools">
 						{range ? <>
@@ -56,27 +58,49 @@ export function Timeline() {
 						)}
 					</div>
 				) : <p class="quiet tools">This page has no changes over time, so ranges cannot be asked for.</p>}
-				{document.marks.length > 0 && <Marks />}
 				<h2 class="table-title">{measure.value.question}
 					{measure.value.rest > 0 && <span class="quiet small"> · {bytes(measure.value.rest)} of it in stacks too small for a history of their own</span>}</h2>
 				<SitesTable />
-				{range && <p class="quiet small foot">Times are exact to {time(document.bin_us)}, the width of one of {counted(profile.value.bins, "bin")}.</p>}
+				{range && <p class="quiet small foot">Times are exact to {time(document.bin_us)}, the width of one of {counted(profile.value.bins, "bin")}.{document.marks.some((mark) => mark.end_us !== null)
+					&& <> <code>heapscope view --phase NAME</code> makes a page of just what a phase allocated.</>}</p>}
 			</section>
 			<Details />
 		</div>
 	);
 }
 
+const MOST_LANES = 100;
+
+/** Phases and moments below the chart, each a button at its time that chooses its range of time. */
 function Marks() {
-	const { marks, facts } = profile.value.data.document;
+	const { marks, bin_us } = profile.value.data.document, range = state.range.value;
+	const duration = chartDuration(), all = lanes(marks, duration), left = (us: number) => `${(us / duration) * 100}%`;
+	const choose = (from: number, to: number, moment: boolean, chosen: boolean) => {
+		state.thread.value = null; // what a thread did is not kept over time
+		state.range.value = chosen ? null : { from, to };
+		if (moment)
+			state.rangeMode.value = "live";
+	};
 	return (
-		<div class="marks" role="group" aria-label="Marks of the program; choose one as the range">
-			{marks.slice(0, 200).map((mark, i) => (
-				<button key={i} type="button" title={`${time(mark.time_us)}${mark.end_us === null ? "" : ` to ${time(mark.end_us)}`}`}
-					onClick={() => { state.range.value = { from: mark.time_us, to: mark.end_us ?? marks[i + 1]?.time_us ?? facts.duration_us }; }}>
-					{mark.name}
-				</button>
+		<div class="lanes" role="group" aria-label="Phases and marks of the program; choose one to ask about its time">
+			{all.slice(0, MOST_LANES).map((lane) => (
+				<div key={lane.name} class="lane" role="group" aria-label={lane.name}>
+					<span class="lane-name" title={lane.name}>{lane.name || "(no name)"}</span>
+					<div class="lane-bars">
+						{lane.spans.map(({ from, to, moment, times }) => {
+							// of a moment: what was live then
+							const start = moment ? 0 : from, chosen = range?.from === start && range.to === to;
+							const when = `${times > 1 ? `${count(times)} times, ` : ""}${from === to ? `at ${time(from)}` : `${time(from)} to ${time(to)}, ${time(to - from)}`}`;
+							const words = `${lane.name || "(no name)"}, ${moment ? "mark" : "phase"}, ${when}`;
+							return <button key={`${moment} ${from} ${to}`} type="button" class={moment ? "moment" : "phase"} disabled={!bin_us} aria-pressed={chosen}
+								aria-label={words} title={`${words}${moment ? "; choose it for what was live then" : ""}`}
+								style={moment ? { left: left((from + to) / 2) } : { left: left(from), width: left(to - from) }}
+								onClick={() => choose(start, to, moment, chosen)} />;
+						})}
+					</div>
+				</div>
 			))}
+			{all.length > MOST_LANES && <p class="quiet small">{counted(all.length - MOST_LANES, "more name")}: heapscope print --json has all marks.</p>}
 		</div>
 	);
 }
