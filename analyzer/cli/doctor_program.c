@@ -42,17 +42,21 @@ static void list(struct hs_text *words, unsigned *count, const char *word)
 static void tell_kind(struct hs_findings *findings, const struct hs_module_facts *facts,
 		      const struct hs_target *target)
 {
-	if (strcmp(target->path, target->program) != 0)
+	if (hs_target_refused(target, "found"))
+		; /* it was said what keeps it from running */
+	else if (strcmp(target->path, target->program) != 0)
 		hs_finding_add(findings, "found", HS_STATE_OK, NULL,
 			       "%s, a script: recorded is its interpreter, %s", target->path,
 			       target->program);
 	else
 		hs_finding_add(findings, "found", HS_STATE_OK, NULL, "%s", target->path);
-	hs_finding_add(findings, "kind", HS_STATE_OK, NULL,
-		       "a 64-bit program of this machine, dynamically linked%s",
+	hs_finding_add(findings, "kind", HS_STATE_OK, NULL, "a 64-bit program of this machine%s%s",
+		       hs_target_refused(target, "linking") ? "" : ", dynamically linked",
 		       facts->position_independent ? ", position independent" : ", at a fixed address");
-	hs_finding_add(findings, "rights", HS_STATE_OK, NULL,
-		       "no setuid or setgid bit and no file capabilities that would keep the library out");
+	if (!hs_target_refused(target, "rights"))
+		hs_finding_add(
+			findings, "rights", HS_STATE_OK, NULL,
+			"no setuid or setgid bit and no file capabilities that would keep the library out");
 }
 
 static void tell_loader(struct hs_findings *findings, const struct hs_module_facts *facts)
@@ -296,46 +300,61 @@ static void look_at_libraries(struct hs_doctor *doctor, struct hs_package *own)
 	free(packages);
 }
 
+/* What a program file of this machine's kind says; of one that is refused, what else is the matter with it.
+ */
+static void look_inside(struct hs_doctor *doctor, const struct hs_target *target,
+			const struct hs_module_facts *facts)
+{
+	struct hs_findings *findings = &doctor->program;
+	struct hs_package package = {.path = target->program,
+				     .build_id = facts->build_id,
+				     .build_id_bytes = facts->build_id_bytes};
+	/* of other loaders and libcs the places are not known */
+	bool linked = !hs_target_refused(target, "linking") && !hs_target_refused(target, "libc");
+	if (linked)
+		hs_libraries_find(target->program, getenv("LD_LIBRARY_PATH"), &doctor->libraries);
+	look_at_libraries(doctor, &package);
+	tell_kind(findings, facts, target);
+	if (linked) {
+		tell_loader(findings, facts);
+		tell_libraries(findings, doctor);
+		tell_libc(findings, doctor);
+		if (!hs_target_refused(target, "sanitizer"))
+			tell_allocator(findings, facts, target, doctor);
+	}
+	tell_runtime(findings, facts, doctor);
+	tell_names(findings, facts, &package);
+	if (linked) {
+		tell_library_names(findings, doctor);
+		tell_unwinding(findings, facts, doctor);
+	}
+	hs_packages_free(&package, 1);
+}
+
 static void inspect(struct hs_doctor *doctor, const char *command, unsigned depth)
 {
 	struct hs_findings *findings = &doctor->program;
 	struct hs_module_facts facts = {0};
 	struct hs_target target;
 	hs_target_inspect(command, &target);
-	if (target.code == 0 && target.by_env && depth < SCRIPTS_MOST) {
-		hs_finding_add(findings, "found", HS_STATE_OK, NULL, "%s, a script for %s, by env",
-			       target.path, target.by_env);
+	for (unsigned i = 0; i < target.refusal_count; i++)
+		hs_finding_add(findings, target.refusals[i].check, HS_STATE_PROBLEM,
+			       target.refusals[i].remedy.text, "%s", target.refusals[i].why.text);
+	if (target.by_env && !hs_target_refused(&target, "kind") && depth < SCRIPTS_MOST) {
+		if (!hs_target_refused(&target, "found"))
+			hs_finding_add(findings, "found", HS_STATE_OK, NULL, "%s, a script for %s, by env",
+				       target.path, target.by_env);
 		inspect(doctor, target.by_env, depth + 1);
 		hs_target_free(&target);
 		return;
 	}
 	bool known = target.program && hs_module_facts_read(target.program, &facts);
 	doctor->path = target.program ? hs_copy_string(target.program) : NULL;
-	if (target.code) {
-		hs_finding_add(findings, target.refused_by, HS_STATE_PROBLEM, target.remedy.text, "%s",
-			       target.why.text);
-		if (known && facts.go)
-			tell_runtime(findings, &facts, doctor);
-	} else if (!known) {
+	if (known && !hs_target_refused(&target, "kind"))
+		look_inside(doctor, &target, &facts);
+	else if (target.refusal_count == 0)
 		hs_finding_add(findings, "found", HS_STATE_WARNING, "run doctor as somebody who may read it",
 			       "'%s' cannot be read: nothing is known of it but that it may be run", command);
-	} else {
-		struct hs_package package = {.path = target.program,
-					     .build_id = facts.build_id,
-					     .build_id_bytes = facts.build_id_bytes};
-		hs_libraries_find(target.program, getenv("LD_LIBRARY_PATH"), &doctor->libraries);
-		look_at_libraries(doctor, &package);
-		tell_kind(findings, &facts, &target);
-		tell_loader(findings, &facts);
-		tell_libraries(findings, doctor);
-		tell_libc(findings, doctor);
-		tell_allocator(findings, &facts, &target, doctor);
-		tell_runtime(findings, &facts, doctor);
-		tell_names(findings, &facts, &package);
-		tell_library_names(findings, doctor);
-		tell_unwinding(findings, &facts, doctor);
-		hs_packages_free(&package, 1);
-	}
 	hs_module_facts_free(&facts);
 	hs_target_free(&target);
 }

@@ -25,19 +25,28 @@ enum {
 	SCRIPT_LINE_MOST = 256
 };
 
-/* Notes why the target is refused; returns the code. The remedy is a sentence without its stop. */
+/* Notes a reason why the target is refused; returns the code. The remedy is a sentence without its stop;
+ * hs_fail can replace it, in last_remedy(). */
 static int refuse(struct hs_target *target, int code, const char *check, const char *remedy,
 		  const char *format, ...) __attribute__((format(printf, 5, 6)));
 static int refuse(struct hs_target *target, int code, const char *check, const char *remedy,
 		  const char *format, ...)
 {
 	va_list arguments;
+	if (target->refusal_count == HS_REFUSALS_MOST)
+		return code;
+	struct hs_refusal *refusal = &target->refusals[target->refusal_count++];
 	va_start(arguments, format);
-	vsnprintf(target->why.text, sizeof target->why.text, format, arguments);
+	vsnprintf(refusal->why.text, sizeof refusal->why.text, format, arguments);
 	va_end(arguments);
-	hs_fail(&target->remedy, "%s", remedy);
-	target->refused_by = check;
-	return target->code = code;
+	hs_fail(&refusal->remedy, "%s", remedy);
+	refusal->check = check;
+	return refusal->code = code;
+}
+
+static struct hs_error *last_remedy(struct hs_target *target)
+{
+	return &target->refusals[target->refusal_count - 1].remedy;
 }
 
 /* ---- finding ------------------------------------------------------------------------------------------- */
@@ -93,7 +102,7 @@ static int find_program(const char *command, struct hs_target *target)
 		if (code == NOT_FOUND && is_program(command)) {
 			refuse(target, code, check, "", "'%s' was not found in PATH; there is one here",
 			       command);
-			hs_fail(&target->remedy, "try './%s'", command);
+			hs_fail(last_remedy(target), "try './%s'", command);
 		} else if (code == NOT_FOUND) {
 			refuse(target, code, check, "check the spelling or give its path",
 			       "'%s' was not found in PATH", command);
@@ -120,77 +129,72 @@ static int find_program(const char *command, struct hs_target *target)
 
 /* The kernel starts a program in secure mode, in which the loader ignores LD_PRELOAD, if that changes its
  * user, group or capabilities against those of whoever starts it. */
-static int check_rights(int fd, const char *path, struct hs_target *target)
+static void check_rights(int fd, const char *path, struct hs_target *target)
 {
 	static const char check[] = "rights";
 	struct stat status;
 	struct statvfs system;
 	if (getuid() != geteuid() || getgid() != getegid())
-		return refuse(
-			target, CANNOT_RECORD, check, "run it as an ordinary user",
-			"heapscope itself runs with changed rights (setuid or setgid), so the loader would "
-			"ignore the recorder");
+		refuse(target, CANNOT_RECORD, check, "run it as an ordinary user",
+		       "heapscope itself runs with changed rights (setuid or setgid), so the loader would "
+		       "ignore the recorder");
 	if (fstat(fd, &status) != 0 || (fstatvfs(fd, &system) == 0 && (system.f_flag & ST_NOSUID)) ||
 	    prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1)
-		return 0; /* the bits have no effect */
+		return; /* the bits have no effect */
 	bool other_user = (status.st_mode & S_ISUID) && status.st_uid != getuid();
 	bool other_group =
 		(status.st_mode & S_ISGID) && (status.st_mode & S_IXGRP) && status.st_gid != getgid();
 	if (other_user || other_group)
-		return refuse(
-			target, CANNOT_RECORD, check,
-			"record a copy without the bit ('cp' makes one), or run heapscope as the user it "
-			"switches to",
-			"'%s' is %s: for safety the loader ignores the recorder in such a program", path,
-			other_user ? "setuid" : "setgid");
-	if (getuid() != 0 && fgetxattr(fd, "security.capability", NULL, 0) > 0)
-		return refuse(
-			target, CANNOT_RECORD, check,
-			"record a copy without them ('cp' makes one), or run heapscope as root",
-			"'%s' has file capabilities: for safety the loader ignores the recorder in such a "
-			"program",
-			path);
-	return 0;
+		refuse(target, CANNOT_RECORD, check,
+		       "record a copy without the bit ('cp' makes one), or run heapscope as the user it "
+		       "switches to",
+		       "'%s' is %s: for safety the loader ignores the recorder in such a program", path,
+		       other_user ? "setuid" : "setgid");
+	else if (getuid() != 0 && fgetxattr(fd, "security.capability", NULL, 0) > 0)
+		refuse(target, CANNOT_RECORD, check,
+		       "record a copy without them ('cp' makes one), or run heapscope as root",
+		       "'%s' has file capabilities: for safety the loader ignores the recorder in such a "
+		       "program",
+		       path);
 }
 
 /* ---- kind of file -------------------------------------------------------------------------------------- */
 
-static int check_elf(const char *path, const struct hs_elf_facts *facts, struct hs_target *target)
+static void check_elf(const char *path, const struct hs_elf_facts *facts, struct hs_target *target)
 {
 	static const char kind[] = "kind";
 	const char *name = strrchr(path, '/');
 	bool loader = strncmp(name ? name + 1 : path, "ld-", 3) == 0 ||
 		      strncmp(name ? name + 1 : path, "ld.so", 5) == 0;
 	if (facts->other_class)
-		return refuse(target, CANNOT_RECORD, kind, "build it for this machine",
-			      "'%s' is a 32-bit program; heapscope records 64-bit programs", path);
-	if (facts->other_machine)
-		return refuse(target, CANNOT_RECORD, kind, "build it for this one",
-			      "'%s' is built for another kind of machine", path);
-	if (facts->damaged)
-		return refuse(target, CANNOT_RECORD, kind, "build or install it again",
-			      "'%s' is a damaged ELF file", path);
-	if (!facts->executable)
-		return refuse(target, CANNOT_RECORD, kind, "link it first",
-			      "'%s' is an ELF file, but not a program (an object file or a core dump)", path);
+		refuse(target, CANNOT_RECORD, kind, "build it for this machine",
+		       "'%s' is a 32-bit program; heapscope records 64-bit programs", path);
+	else if (facts->other_machine)
+		refuse(target, CANNOT_RECORD, kind, "build it for this one",
+		       "'%s' is built for another kind of machine", path);
+	else if (facts->damaged)
+		refuse(target, CANNOT_RECORD, kind, "build or install it again", "'%s' is a damaged ELF file",
+		       path);
+	else if (!facts->executable)
+		refuse(target, CANNOT_RECORD, kind, "link it first",
+		       "'%s' is an ELF file, but not a program (an object file or a core dump)", path);
+	if (hs_target_refused(target, kind))
+		return; /* the rest was not read */
 	if (!facts->interpreted && !loader)
-		return refuse(target, CANNOT_RECORD, "linking",
-			      "link it dynamically (without -static and -static-pie)",
-			      "'%s' is statically linked: there is no loader that could load the recorder",
-			      path);
-	if (facts->musl)
-		return refuse(target, CANNOT_RECORD, "libc", "build it for glibc",
-			      "'%s' is linked with musl; heapscope's library needs glibc", path);
+		refuse(target, CANNOT_RECORD, "linking",
+		       "link it dynamically (without -static and -static-pie)",
+		       "'%s' is statically linked: there is no loader that could load the recorder", path);
+	else if (facts->musl)
+		refuse(target, CANNOT_RECORD, "libc", "build it for glibc",
+		       "'%s' is linked with musl; heapscope's library needs glibc", path);
 	if (facts->sanitizer[0])
-		return refuse(target, CANNOT_RECORD, "sanitizer", "build it without -fsanitize",
-			      "'%s' is built with %s, which replaces malloc by its own", path,
-			      facts->sanitizer);
-	if (facts->own_malloc) {
+		refuse(target, CANNOT_RECORD, "sanitizer", "build it without -fsanitize",
+		       "'%s' is built with %s, which replaces malloc by its own", path, facts->sanitizer);
+	if (facts->own_malloc && !facts->sanitizer[0] && !hs_target_refused(target, "linking")) {
 		hs_fail(&target->notice,
 			"'%s' defines a malloc of its own: allocations that go to it are not recorded", path);
 		hs_fail(&target->notice_remedy, "link it without the built-in allocator to see them");
 	}
-	return 0;
 }
 
 /* Reads the interpreter of a script, absolute or not, as the kernel does, and its argument; false: it is no
@@ -224,52 +228,64 @@ static char *started_by_env(const char *interpreter, const char *argument)
 	return plain ? strndup(argument, length) : NULL;
 }
 
-static int not_a_program(const char *path, struct hs_target *target)
+static void not_a_program(const char *path, struct hs_target *target)
 {
 	refuse(target, CANNOT_RECORD, "kind", "",
 	       "'%s' is neither an ELF program nor a script with a #! line", path);
-	hs_fail(&target->remedy, "if it is a shell script, record 'sh %s'", path);
-	return CANNOT_RECORD;
+	hs_fail(last_remedy(target), "if it is a shell script, record 'sh %s'", path);
 }
 
 /* Follows #! lines down to an ELF program. */
-static int check_file(const char *path, unsigned depth, struct hs_target *target)
+static void check_file(const char *path, unsigned depth, struct hs_target *target)
 {
 	char interpreter[SCRIPT_LINE_MOST], argument[SCRIPT_LINE_MOST];
 	struct hs_elf_facts facts;
-	int code = 0, fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
-		return 0; /* may be run, not read: the kernel knows more */
+		return; /* may be run, not read: the kernel knows more */
 	if (script_interpreter(fd, interpreter, argument)) {
 		close(fd);
-		if (!*interpreter || depth == INTERPRETERS_MOST)
-			return not_a_program(path, target);
 		free(target->by_env);
 		target->by_env = started_by_env(interpreter, argument);
-		if (is_program(interpreter))
-			return check_file(interpreter, depth + 1, target);
-		return refuse(target, NOT_EXECUTABLE, "kind", "correct its #! line",
-			      "'%s' is a script for '%s', which is not there or cannot be executed", path,
-			      interpreter);
+		if (!*interpreter || depth == INTERPRETERS_MOST)
+			not_a_program(path, target);
+		else if (is_program(interpreter))
+			check_file(interpreter, depth + 1, target);
+		else
+			refuse(target, NOT_EXECUTABLE, "kind", "correct its #! line",
+			       "'%s' is a script for '%s', which is not there or cannot be executed", path,
+			       interpreter);
+		return;
 	}
 	hs_elf_check(fd, &facts);
 	if (!facts.elf) {
-		code = not_a_program(path, target);
+		not_a_program(path, target);
 	} else {
 		target->program = hs_copy_string(path);
-		code = check_elf(path, &facts, target);
-		if (code == 0)
-			code = check_rights(fd, path, target);
+		check_elf(path, &facts, target);
+		check_rights(fd, path, target);
 	}
 	close(fd);
-	return code;
 }
 
 void hs_target_inspect(const char *command, struct hs_target *target)
 {
+	struct stat status;
 	*target = (struct hs_target){0};
-	if (find_program(command, target) == 0)
+	int code = find_program(command, target);
+	/* one that lacks the permission may have more against it */
+	if (code == 0 ||
+	    (code == NOT_EXECUTABLE && stat(target->path, &status) == 0 && S_ISREG(status.st_mode)))
 		check_file(target->path, 0, target);
+}
+
+bool hs_target_refused(const struct hs_target *target, const char *check)
+{
+	for (unsigned i = 0; i < target->refusal_count; i++) {
+		if (strcmp(target->refusals[i].check, check) == 0)
+			return true;
+	}
+	return false;
 }
 
 void hs_target_free(struct hs_target *target)
@@ -288,14 +304,15 @@ int hs_target_check(const char *command, char **path, struct hs_error *notice, s
 	*path = NULL;
 	if (target.notice.text[0])
 		hs_fail(notice, "%s; %s", target.notice.text, target.notice_remedy.text);
-	if (target.code) {
-		hs_fail(error, "%s; %s", target.why.text, target.remedy.text);
+	int code = target.refusal_count ? target.refusals[0].code : 0;
+	if (code) {
+		hs_fail(error, "%s; %s", target.refusals[0].why.text, target.refusals[0].remedy.text);
 	} else {
 		*path = target.path;
 		target.path = NULL;
 	}
 	hs_target_free(&target);
-	return target.code;
+	return code;
 }
 
 int hs_target_check_library(const char *library, struct hs_error *error)

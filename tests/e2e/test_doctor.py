@@ -132,6 +132,36 @@ def test_sanitizer(compile, doctor):
     assert checks["sanitizer"][0] == "problem" and "AddressSanitizer" in checks["sanitizer"][1]
 
 
+def test_every_reason_is_told(compile, doctor, run_heapscope, tmp_path):
+    """Not only the first that stands in the way: whoever mends that one should not be sent back for the next."""
+    compile("int one(void) { return 1; }\n", "-shared", "-fPIC", name="libone.so")
+    program = compile("int one(void);\n" + SOURCE.replace("p == NULL", "p == NULL || !one()"), "-fsanitize=address", "-s",
+                      f"-L{tmp_path}", "-lone")
+    program.chmod(0o644)
+    expected = {"found": "problem", "sanitizer": "problem", "libraries": "problem", "names": "warning"}
+    if os.getuid() == 0:
+        os.chown(program, 65534, 0)
+        program.chmod(0o4644)
+        expected["rights"] = "problem"
+    checks = doctor(program)
+    assert states(checks) == expected
+    assert "chmod +x" in checks["found"][2] and "-fsanitize" in checks["sanitizer"][2]
+    assert checks["libraries"][1].endswith("libone.so (needed by the program)")
+    assert "rights" not in expected or "'cp' makes one" in checks["rights"][2]
+    done = run_heapscope("run", program)
+    assert done.returncode == 126 and "chmod +x" in done.stderr  # the first reason's exit code
+    static = compile(SOURCE, "-static", "-g0", name="static")
+    static.chmod(0o644)
+    assert states(doctor(static)) == {"found": "problem", "linking": "problem", "names": "warning"}
+    script = tmp_path / "script"
+    script.write_text(f"#!{static}\n")
+    script.chmod(0o644)
+    static.chmod(0o755)
+    checks = doctor(script)
+    assert states(checks) == {"found": "problem", "linking": "problem", "names": "warning"}
+    assert str(static) in checks["linking"][1] and str(script) in checks["found"][1]
+
+
 def test_own_allocator(compile, doctor):
     own = "#include <stddef.h>\nstatic char arena[100];\nvoid *malloc(size_t n) { return arena; }\n" \
         "int main(void) { return malloc(1) == 0; }\n"
