@@ -53,6 +53,24 @@ static int check_files(char **files, const char *path)
 	return 0;
 }
 
+/* "server.old.hs.gz", which `heapscope run` leaves of the run before, next to "server.hs.gz": hardly meant,
+ * but caught by server.*.hs.gz. */
+static void warn_of_old(char **files)
+{
+	static const char old[] = ".old.hs.gz", new[] = ".hs.gz";
+	for (char **file = files; *file; file++) {
+		size_t length = strlen(*file), stem = length - strlen(old);
+		if (length < strlen(old) || strcmp(*file + stem, old) != 0)
+			continue;
+		for (char **other = files; *other; other++) {
+			if (strncmp(*file, *other, stem) == 0 && strcmp(*other + stem, new) == 0)
+				hs_message("warning: \"%s\" is the run before that of \"%s\": both count; "
+					   "leave it out if one run is meant",
+					   *file, *other);
+		}
+	}
+}
+
 static int add_file(struct hs_tally *tally, const char *path)
 {
 	struct hs_error error = {{0}};
@@ -118,7 +136,8 @@ int hs_command_merge(int argc, char **argv)
 		.options = options,
 		.fewest = 1,
 		.most = -1,
-		.missing = "which recordings? e.g. heapscope merge server.*.hs.gz -o all.hs.gz",
+		.missing = "which recordings? e.g. heapscope merge server.hs.gz server.[0-9]*.hs.gz -o "
+			   "all.hs.gz",
 	};
 	int first = hs_options_parse(&usage, argc, argv);
 	if (first < 0)
@@ -135,6 +154,7 @@ int hs_command_merge(int argc, char **argv)
 	}
 	if (check_files(argv + first, path) != 0)
 		return HS_EXIT_USAGE;
+	warn_of_old(argv + first);
 
 	struct hs_tally tally;
 	int result = HS_EXIT_OK;

@@ -4,6 +4,8 @@ import gzip
 import json
 import os
 import pathlib
+import re
+import subprocess
 
 import made_recording as made
 import pytest
@@ -183,6 +185,37 @@ def test_usage(files, run_heapscope, tmp_path):
     assert done.returncode == 2 and "the same file" in done.stderr
     done = run_heapscope("merge", a, b, "-o", "-", binary=True)
     assert done.returncode == 0 and done.stdout.startswith(b"\x1f\x8b") and done.stderr == b""
+
+
+def hinted(tmp_path, words):
+    """The files that a command line of the documentation would merge, of those in the folder."""
+    assert words.startswith("heapscope merge ") and " -o " in words
+    patterns = words.removeprefix("heapscope merge ").split(" -o ")[0]
+    listed = subprocess.run(["bash", "-c", f"ls -1 {patterns}"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    return listed.stdout.splitlines()
+
+
+def test_hints_leave_out_the_run_before(run_heapscope, tmp_path, request):
+    """`heapscope run` keeps NAME.old.hs.gz of the run before, children's files have their process's number."""
+    root = request.config.rootpath.parent
+    for name in ["server", "server.old", "server.4711.worker", "server.12.worker.2", "rank.0", "rank.0.old", "rank.12", "rank.12.old"]:
+        (tmp_path / f"{name}.hs.gz").write_bytes(variant())
+    hint = run_heapscope("merge").stderr.split("e.g. ")[1].splitlines()[0]
+    processes = ["server.12.worker.2.hs.gz", "server.4711.worker.hs.gz", "server.hs.gz"]
+    assert hinted(tmp_path, hint) == processes
+    ranks = ["rank.0.hs.gz", "rank.12.hs.gz"]
+    written = re.findall(r"heapscope merge [^#\n]*", (root / "docs" / "import.md").read_text() + (root / "README.md").read_text())
+    assert [hinted(tmp_path, line) for line in written] == [processes, ranks, ranks]
+
+
+def test_the_run_before_is_pointed_out(merge, tmp_path, print_json):
+    files = [tmp_path / name for name in ("a.hs.gz", "a.old.hs.gz", "b.old.hs.gz", ".old.hs.gz")]
+    for path in files:
+        path.write_bytes(variant())
+    merged = merge(*files)
+    assert merge.stderr.splitlines()[0] == (f'heapscope: warning: "{files[1]}" is the run before that of "{files[0]}": both count; '
+                                            "leave it out if one run is meant")
+    assert merge.stderr.count("warning") == 1 and print_json(merged)["totals"]["allocations"] == 12
 
 
 def test_other_commands(files, merge, run_heapscope, tmp_path):
