@@ -9,6 +9,7 @@
 #define HS_RECORD_DRAIN_H
 
 #include "record/clock.h"
+#include "record/live.h"
 #include "record/view.h"
 
 /* What can happen to a block. A realloc that moved is two items: other threads may get the old address
@@ -39,22 +40,13 @@ struct hs_news {
 #define HS_KEY_POOL (1ULL << 62)
 #define HS_KEY_SLAB (1ULL << 63)
 
-/* A block that is live. address 0: none. */
-struct hs_block {
-	uint64_t address;
-	uint64_t allocation; /* its number, in the order of the file */
-	uint64_t size;
-	uint32_t node;   /* of the file */
-	uint32_t thread; /* of the file */
-};
-
 /* One writer of the target: a thread, or a signal handler that interrupted one. */
 struct hs_stream {
 	uint32_t id, thread, tid; /* as the target says */
 	uint32_t mode;            /* likewise: enum hs_stream_mode */
 	uint32_t
 		file_thread; /* 0: no event of it is in the file yet, or mode is not plain; set by the sink */
-	struct hs_block detached; /* between DETACH and ATTACH; for the sink */
+	struct hs_block detached; /* between DETACH and ATTACH; for the sink; address 0: none */
 
 	/* The rest is drain.c's. */
 	struct hs_stream *next_in_bucket;

@@ -1,122 +1,41 @@
-/* The table of live blocks. */
+/* Merged items -> events of the file. */
 #include "record/pair.h"
 
 #include "base/memory.h"
 
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/random.h>
+
+/* Nearly all items are allocations and frees: theirs are without calls, all else is out of the way. */
+#define HOT static inline __attribute__((always_inline))
+#define RARE static __attribute__((noinline))
 
 enum {
-	HUGE_BYTES = 4 << 20,
-	SPARSE_SLOTS = 16384, /* 512 KiB */
-	FIRST_SLOTS = 1024,
 	FIRST_THREAD_SLOTS = 64,
-	PREFETCH_ITEMS = 10, /* a miss takes about as long as so many events */
+	SLICE_ITEMS = 64,     /* are looked up together, so that their cache misses overlap */
+	WINDOWS_AN_ITEM = 4,  /* that one may begin, at most: a pool's block does so with its slab's */
+	CACHED_BLOCKS = 4096, /* so many need no prefetching */
 };
-
-/* A table that fits the caches anyway may be sparse: its clusters are short and branches foreseeable. */
-static uint64_t live_most(uint64_t slots)
-{
-	return slots <= SPARSE_SLOTS ? slots / 4 : slots / 8 * 5;
-}
-
-/* Look-ups go all over a large table: with small pages nearly each would miss the TLB as well. */
-static struct hs_block *make_slots(uint64_t count)
-{
-	size_t bytes = count * sizeof(struct hs_block);
-	if (bytes < HUGE_BYTES)
-		return hs_allocate_zero(count, sizeof(struct hs_block));
-	void *slots = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (slots == MAP_FAILED)
-		return hs_allocate_zero(SIZE_MAX, 1); /* ends the program as any lack of memory does */
-	madvise(slots, bytes, MADV_HUGEPAGE);
-	return slots;
-}
-
-static void free_slots(struct hs_block *slots, uint64_t count)
-{
-	if (!slots || count * sizeof *slots < HUGE_BYTES)
-		free(slots);
-	else
-		munmap(slots, count * sizeof *slots);
-}
 
 void hs_pairing_init(struct hs_pairing *pairs, struct hs_encoder *encoder, struct hs_nodes *nodes)
 {
 	*pairs = (struct hs_pairing){.encoder = encoder, .nodes = nodes};
 	pairs->thread_slots = hs_allocate_zero(FIRST_THREAD_SLOTS, sizeof *pairs->thread_slots);
 	pairs->thread_mask = FIRST_THREAD_SLOTS - 1;
-	pairs->slots = make_slots(FIRST_SLOTS);
-	pairs->slot_mask = FIRST_SLOTS - 1;
-	pairs->live_most = live_most(FIRST_SLOTS);
-	pairs->shift = (unsigned)__builtin_clzll(pairs->slot_mask);
-	/* Addresses are the target's choice: without a secret it could make every look-up long. */
-	if (getrandom(&pairs->seed, sizeof pairs->seed, GRND_NONBLOCK) < 0)
-		pairs->seed = (uintptr_t)pairs->slots;
+	hs_live_init(&pairs->live);
 }
 
 void hs_pairing_free(struct hs_pairing *pairs)
 {
-	free_slots(pairs->slots, pairs->slot_mask + 1);
+	hs_live_free(&pairs->live);
 	hs_pools_free(&pairs->pools);
 	hs_notes_free(&pairs->notes);
 	free(pairs->thread_slots);
-	pairs->slots = NULL;
 	pairs->thread_slots = NULL;
-}
-
-static inline uint64_t home(const struct hs_pairing *pairs, uint64_t address)
-{
-	uint64_t mixed = (address ^ pairs->seed) * 0x9e3779b97f4a7c15u;
-	mixed ^= mixed >> 32;
-	return mixed * 0xd6e8feb86659fd93u >> pairs->shift;
-}
-
-/* The block's slot, or the free one where it would go. */
-static inline struct hs_block *find(const struct hs_pairing *pairs, uint64_t address)
-{
-	uint64_t i = home(pairs, address);
-	while (pairs->slots[i].address != address && pairs->slots[i].address)
-		i = (i + 1) & pairs->slot_mask;
-	return &pairs->slots[i];
-}
-
-/* Closes the gap, so that no tombstones pile up. */
-static inline void take_out(struct hs_pairing *pairs, struct hs_block *block)
-{
-	uint64_t gap = (uint64_t)(block - pairs->slots), i = gap;
-	for (;;) {
-		i = (i + 1) & pairs->slot_mask;
-		uint64_t address = pairs->slots[i].address;
-		if (!address)
-			break;
-		if (((i - home(pairs, address)) & pairs->slot_mask) < ((i - gap) & pairs->slot_mask))
-			continue;
-		pairs->slots[gap] = pairs->slots[i];
-		gap = i;
-	}
-	pairs->slots[gap].address = 0;
-	pairs->live--;
-}
-
-static void enlarge(struct hs_pairing *pairs)
-{
-	struct hs_block *old = pairs->slots;
-	uint64_t old_count = pairs->slot_mask + 1;
-	pairs->slots = make_slots(old_count * 2);
-	pairs->slot_mask = old_count * 2 - 1;
-	pairs->live_most = live_most(old_count * 2);
-	pairs->shift--;
-	for (uint64_t i = 0; i < old_count; i++)
-		if (old[i].address)
-			*find(pairs, old[i].address) = old[i];
-	free_slots(old, old_count);
 }
 
 /* ---- items -> events ----------------------------------------------------------------------------------- */
 
-static inline uint64_t item_time(const struct hs_pairing *pairs, const struct hs_item *item)
+HOT uint64_t item_time(const struct hs_pairing *pairs, const struct hs_item *item)
 {
 	uint64_t stamp = item->stamp < pairs->now_stamp ? item->stamp : pairs->now_stamp;
 	return stamp > pairs->start_stamp ? hs_clock_us(&pairs->clock, stamp - pairs->start_stamp) : 0;
@@ -147,7 +66,7 @@ static uint32_t find_thread(struct hs_pairing *pairs, uint32_t serial, uint32_t 
 	return id;
 }
 
-static uint32_t find_item_thread(struct hs_pairing *pairs, const struct hs_item *item)
+RARE uint32_t find_item_thread(struct hs_pairing *pairs, const struct hs_item *item)
 {
 	struct hs_stream *stream = item->stream;
 	uint32_t thread = find_thread(pairs, stream->thread, stream->tid);
@@ -156,7 +75,7 @@ static uint32_t find_item_thread(struct hs_pairing *pairs, const struct hs_item 
 	return thread;
 }
 
-static inline uint32_t item_thread(struct hs_pairing *pairs, const struct hs_item *item)
+HOT uint32_t item_thread(struct hs_pairing *pairs, const struct hs_item *item)
 {
 	uint32_t thread = item->stream->file_thread;
 	return __builtin_expect(!thread, 0) ? find_item_thread(pairs, item) : thread;
@@ -165,8 +84,8 @@ static inline uint32_t item_thread(struct hs_pairing *pairs, const struct hs_ite
 /* A block begins, old (or NULL) ends, in a stream that has no thread yet: because its events are not booked
  * as usual? Returns the thread, or 0: nothing is to be booked, but for the end of old, which the caller has
  * taken out of the table. */
-static uint32_t begin_unusually(struct hs_pairing *pairs, const struct hs_item *item,
-				const struct hs_block *old)
+RARE uint32_t begin_unusually(struct hs_pairing *pairs, const struct hs_item *item,
+			      const struct hs_block *old)
 {
 	switch (item->stream->mode) {
 	case HS_STREAM_SLABS:
@@ -183,8 +102,7 @@ static uint32_t begin_unusually(struct hs_pairing *pairs, const struct hs_item *
 	}
 }
 
-static inline void write_free(struct hs_pairing *pairs, const struct hs_item *item,
-			      const struct hs_block *block)
+HOT void write_free(struct hs_pairing *pairs, const struct hs_item *item, const struct hs_block *block)
 {
 	struct hs_encoder *encoder = pairs->encoder;
 	hs_encoder_start_event(encoder, HS_EVENT_FREE, item_thread(pairs, item), item_time(pairs, item));
@@ -193,40 +111,41 @@ static inline void write_free(struct hs_pairing *pairs, const struct hs_item *it
 	encoder->now.temporary += encoder->threads[block->thread].last_allocation == block->allocation;
 }
 
-static inline void write_begin(struct hs_pairing *pairs, const struct hs_item *item, uint32_t thread,
-			       enum hs_event_kind kind, const struct hs_block *old, struct hs_block *slot)
+RARE void repair_free(struct hs_pairing *pairs, const struct hs_item *item, const struct hs_block *block)
+{
+	pairs->repaired_frees++;
+	write_free(pairs, item, block);
+}
+
+/* block: the one that begins, with its address; may be old. */
+HOT void write_begin(struct hs_pairing *pairs, const struct hs_item *item, uint32_t thread,
+		     enum hs_event_kind kind, const struct hs_block *old, struct hs_block *block)
 {
 	struct hs_encoder *encoder = pairs->encoder;
 	uint32_t node = hs_nodes_file_id(pairs->nodes, item->node);
 	hs_encoder_start_event(encoder, kind, thread, item_time(pairs, item));
 	if (kind != HS_EVENT_ALLOC)
 		hs_encoder_end_block(encoder, old->allocation, old->size);
-	*slot = (struct hs_block){
-		.address = item->address,
-		.allocation = hs_encoder_begin_block(encoder, thread, item->size, node),
-		.size = item->size,
-		.node = node,
-		.thread = thread,
-	};
+	block->allocation = hs_encoder_begin_block(encoder, thread, item->size, node);
+	block->size = item->size;
+	block->thread = thread;
 }
 
-/* A new block at an address; old: the block that it takes the place of, or NULL. */
-static inline void place_as(struct hs_pairing *pairs, const struct hs_item *item, uint32_t thread,
-			    enum hs_event_kind kind, const struct hs_block *old)
+/* A new block in the cell of its address; old: the block that it takes the place of, or NULL. */
+HOT void place_as(struct hs_pairing *pairs, const struct hs_item *item, uint32_t *cell, uint32_t thread,
+		  enum hs_event_kind kind, const struct hs_block *old)
 {
-	struct hs_block *slot = find(pairs, item->address);
-	if (__builtin_expect(slot->address != 0, 0)) {
-		pairs->repaired_frees++;
-		write_free(pairs, item, slot);
-	} else {
-		pairs->live++;
-	}
-	write_begin(pairs, item, thread, kind, old, slot);
-	if (__builtin_expect(pairs->live > pairs->live_most, 0))
-		enlarge(pairs);
+	/* Is one there, of which we have missed the end? */
+	struct hs_block *block = hs_live_find(&pairs->live, cell, item->address);
+	if (__builtin_expect(block != NULL, 0))
+		repair_free(pairs, item, block);
+	else
+		block = hs_live_begin(&pairs->live, cell, item->address);
+	write_begin(pairs, item, thread, kind, old, block);
 }
 
-static inline void place(struct hs_pairing *pairs, const struct hs_item *item, const struct hs_block *old)
+HOT void place(struct hs_pairing *pairs, const struct hs_item *item, uint32_t *cell,
+	       const struct hs_block *old)
 {
 	uint32_t thread = item->stream->file_thread;
 	if (__builtin_expect(!thread, 0)) {
@@ -237,62 +156,63 @@ static inline void place(struct hs_pairing *pairs, const struct hs_item *item, c
 			return;
 		}
 	}
-	place_as(pairs, item, thread, old ? HS_EVENT_MOVE : HS_EVENT_ALLOC, old);
+	place_as(pairs, item, cell, thread, old ? HS_EVENT_MOVE : HS_EVENT_ALLOC, old);
 }
 
-static inline void take_free(struct hs_pairing *pairs, const struct hs_item *item)
+HOT void take_free(struct hs_pairing *pairs, const struct hs_item *item, uint32_t *cell)
 {
-	struct hs_block *block = find(pairs, item->address);
-	if (__builtin_expect(!block->address, 0)) {
+	struct hs_block *block = hs_live_find(&pairs->live, cell, item->address);
+	if (__builtin_expect(!block, 0)) {
 		uint64_t bytes;
 		pairs->unknown_frees += !hs_pools_end_slab(pairs, item, &bytes);
 		return;
 	}
 	write_free(pairs, item, block);
-	take_out(pairs, block);
+	hs_live_end(&pairs->live, cell, block);
 }
 
-static void take_resize(struct hs_pairing *pairs, const struct hs_item *item)
+RARE void take_resize(struct hs_pairing *pairs, const struct hs_item *item, uint32_t *cell)
 {
-	struct hs_block *block = find(pairs, item->address), old = *block;
-	if (!old.address) {
+	struct hs_block *block = hs_live_find(&pairs->live, cell, item->address);
+	if (!block) {
 		if (!hs_pools_resize_slab(pairs, item))
-			place(pairs, item, NULL);
+			place(pairs, item, cell, NULL);
 		return;
 	}
 	uint32_t thread = item->stream->file_thread;
 	if (!thread && item->stream->mode == HS_STREAM_SLABS) {
-		hs_pairing_end(pairs, item, block);
+		write_free(pairs, item, block);
+		hs_live_end(&pairs->live, cell, block);
 		hs_pools_add_slab(pairs, item);
 		return;
 	}
 	if (!thread)
 		thread = find_item_thread(pairs, item);
-	write_begin(pairs, item, thread, HS_EVENT_RESIZE, &old, block);
+	write_begin(pairs, item, thread, HS_EVENT_RESIZE, block, block);
 }
 
-static void take_detach(struct hs_pairing *pairs, const struct hs_item *item)
+RARE void take_detach(struct hs_pairing *pairs, const struct hs_item *item, uint32_t *cell)
 {
-	struct hs_block *block = find(pairs, item->address);
+	struct hs_block *block = hs_live_find(&pairs->live, cell, item->address);
 	struct hs_block *detached = &item->stream->detached;
-	*detached = *block;
-	if (block->address)
-		take_out(pairs, block);
+	*detached = block ? *block : (struct hs_block){0};
+	if (block)
+		hs_live_end(&pairs->live, cell, block);
 	else if (hs_pools_end_slab(pairs, item, &detached->size))
 		detached->address = HS_KEY_SLAB;
 }
 
-static void take_attach(struct hs_pairing *pairs, const struct hs_item *item)
+RARE void take_attach(struct hs_pairing *pairs, const struct hs_item *item, uint32_t *cell)
 {
 	struct hs_block old = item->stream->detached;
 	item->stream->detached.address = 0;
 	if (old.address & HS_KEY_SLAB)
 		hs_pools_add_slab(pairs, item); /* it is one still */
 	else
-		place(pairs, item, old.address ? &old : NULL);
+		place(pairs, item, cell, old.address ? &old : NULL);
 }
 
-static void take_news(struct hs_pairing *pairs, const struct hs_item *item)
+RARE void take_news(struct hs_pairing *pairs, const struct hs_item *item)
 {
 	const struct hs_news *news = (const struct hs_news *)(uintptr_t)item->address;
 	if (news->op == HS_WIDE_NOTE)
@@ -301,46 +221,67 @@ static void take_news(struct hs_pairing *pairs, const struct hs_item *item)
 		hs_pools_take(pairs, item, news);
 }
 
+HOT void take(struct hs_pairing *pairs, const struct hs_item *item, uint32_t *cell)
+{
+	switch (item->kind) {
+	case HS_ITEM_FREE:
+		take_free(pairs, item, cell);
+		break;
+	case HS_ITEM_ALLOC:
+		place(pairs, item, cell, NULL);
+		break;
+	case HS_ITEM_RESIZE:
+		take_resize(pairs, item, cell);
+		break;
+	case HS_ITEM_DETACH:
+		take_detach(pairs, item, cell);
+		break;
+	case HS_ITEM_ATTACH:
+		take_attach(pairs, item, cell);
+		break;
+	case HS_ITEM_NEWS:
+	case HS_ITEM_NEWS_END:
+		take_news(pairs, item);
+		break;
+	}
+}
+
+static void take_slice(struct hs_pairing *pairs, const struct hs_item *items, uint32_t count)
+{
+	uint32_t *cells[SLICE_ITEMS];
+	struct hs_live *live = &pairs->live;
+	hs_live_reserve(live, (uint64_t)count * WINDOWS_AN_ITEM);
+	for (uint32_t i = 0; i < count; i++) {
+		bool is_news = items[i].kind == HS_ITEM_NEWS || items[i].kind == HS_ITEM_NEWS_END;
+		cells[i] = is_news ? &live->no_cell
+				   : hs_live_cell(live, items[i].address, items[i].kind >= HS_ITEM_ALLOC);
+		__builtin_prefetch(cells[i], 1);
+	}
+	if (live->count > CACHED_BLOCKS)
+		for (uint32_t i = 0; i < count; i++)
+			if (*cells[i])
+				__builtin_prefetch(hs_live_at(live, *cells[i]), 1);
+	for (uint32_t i = 0; i < count; i++)
+		if (items[i].address)
+			take(pairs, &items[i], cells[i]);
+}
+
 void hs_pairing_take(void *context, const struct hs_item *items, uint32_t count)
 {
-	struct hs_pairing *pairs = context;
-	for (uint32_t i = 0; i < PREFETCH_ITEMS && i < count; i++)
-		__builtin_prefetch(&pairs->slots[home(pairs, items[i].address)], 1);
-	for (uint32_t i = 0; i < count; i++) {
-		if (i + PREFETCH_ITEMS < count)
-			__builtin_prefetch(&pairs->slots[home(pairs, items[i + PREFETCH_ITEMS].address)], 1);
-		const struct hs_item *item = &items[i];
-		if (!item->address)
-			continue;
-		switch (item->kind) {
-		case HS_ITEM_FREE:
-			take_free(pairs, item);
-			break;
-		case HS_ITEM_ALLOC:
-			place(pairs, item, NULL);
-			break;
-		case HS_ITEM_RESIZE:
-			take_resize(pairs, item);
-			break;
-		case HS_ITEM_DETACH:
-			take_detach(pairs, item);
-			break;
-		case HS_ITEM_ATTACH:
-			take_attach(pairs, item);
-			break;
-		case HS_ITEM_NEWS:
-		case HS_ITEM_NEWS_END:
-			take_news(pairs, item);
-			break;
-		}
-	}
+	for (uint32_t i = 0; i < count; i += SLICE_ITEMS)
+		take_slice(context, items + i, count - i < SLICE_ITEMS ? count - i : SLICE_ITEMS);
 }
 
 /* ---- for pools and notes ------------------------------------------------------------------------------- */
 
-struct hs_block *hs_pairing_find(const struct hs_pairing *pairs, uint64_t key)
+static uint32_t *cell_of(struct hs_pairing *pairs, uint64_t key)
 {
-	return find(pairs, key);
+	return hs_live_cell(&pairs->live, key, false);
+}
+
+struct hs_block *hs_pairing_find(struct hs_pairing *pairs, uint64_t key)
+{
+	return hs_live_find(&pairs->live, cell_of(pairs, key), key);
 }
 
 uint32_t hs_pairing_thread(struct hs_pairing *pairs, const struct hs_item *item)
@@ -356,25 +297,29 @@ uint64_t hs_pairing_time(const struct hs_pairing *pairs, const struct hs_item *i
 void hs_pairing_end(struct hs_pairing *pairs, const struct hs_item *item, struct hs_block *block)
 {
 	write_free(pairs, item, block);
-	take_out(pairs, block);
+	hs_pairing_take_out(pairs, block);
+}
+
+void hs_pairing_write_end(struct hs_pairing *pairs, const struct hs_item *item, const struct hs_block *block)
+{
+	write_free(pairs, item, block);
 }
 
 void hs_pairing_take_out(struct hs_pairing *pairs, struct hs_block *block)
 {
-	take_out(pairs, block);
+	hs_live_end(&pairs->live, cell_of(pairs, block->address), block);
 }
 
 void hs_pairing_begin(struct hs_pairing *pairs, const struct hs_item *item, enum hs_event_kind kind,
 		      const struct hs_block *old)
 {
-	place_as(pairs, item, item_thread(pairs, item), kind, old);
+	uint32_t *cell = hs_live_cell(&pairs->live, item->address, true);
+	place_as(pairs, item, cell, item_thread(pairs, item), kind, old);
 }
 
-void hs_pairing_put(struct hs_pairing *pairs, const struct hs_block *block)
+struct hs_block *hs_pairing_put(struct hs_pairing *pairs, uint64_t key)
 {
-	struct hs_block *slot = find(pairs, block->address);
-	pairs->live += !slot->address;
-	*slot = *block;
-	if (pairs->live > pairs->live_most)
-		enlarge(pairs);
+	uint32_t *cell = hs_live_cell(&pairs->live, key, true);
+	struct hs_block *block = hs_live_find(&pairs->live, cell, key);
+	return block ? block : hs_live_begin(&pairs->live, cell, key);
 }

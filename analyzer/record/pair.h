@@ -48,10 +48,7 @@ struct hs_pairing {
 	uint32_t *thread_slots; /* file ids by serial: open addressing */
 	uint32_t thread_mask;
 
-	struct hs_block *slots; /* open addressing, linear probing */
-	uint64_t slot_mask, live, live_most;
-	unsigned shift;
-	uint64_t seed;
+	struct hs_live live;
 
 	uint64_t unknown_frees;  /* of blocks from before the recording, or inherited by fork */
 	uint64_t repaired_frees; /* implied by an allocation at a live address */
@@ -67,19 +64,19 @@ void hs_pairing_free(struct hs_pairing *pairs);
 void hs_pairing_take(void *context, const struct hs_item *items, uint32_t count);
 
 /* For pools.c and notes.c. */
-struct hs_block *hs_pairing_find(const struct hs_pairing *pairs,
-				 uint64_t key); /* address 0: it is not there */
+struct hs_block *hs_pairing_find(struct hs_pairing *pairs, uint64_t key); /* NULL: it is not there */
 uint32_t hs_pairing_thread(struct hs_pairing *pairs, const struct hs_item *item);
 uint64_t hs_pairing_time(const struct hs_pairing *pairs, const struct hs_item *item);
-/* Books the end of a block, and takes it out of the table. */
+/* Books the end of a block, and takes it out of the table; or one of the two. */
 void hs_pairing_end(struct hs_pairing *pairs, const struct hs_item *item, struct hs_block *block);
+void hs_pairing_write_end(struct hs_pairing *pairs, const struct hs_item *item, const struct hs_block *block);
 void hs_pairing_take_out(struct hs_pairing *pairs, struct hs_block *block);
 /* Books a block that begins, at the item's address. old: the block that it takes the place of, which is out
  * of the table already; else kind is ALLOC. */
 void hs_pairing_begin(struct hs_pairing *pairs, const struct hs_item *item, enum hs_event_kind kind,
 		      const struct hs_block *old);
-/* A block that is booked nowhere. */
-void hs_pairing_put(struct hs_pairing *pairs, const struct hs_block *block);
+/* The block of a key, or a new one that is booked nowhere: all but its address is for the caller to say. */
+struct hs_block *hs_pairing_put(struct hs_pairing *pairs, uint64_t key);
 
 void hs_pools_free(struct hs_pools *pools);
 /* An allocation of a slab. */

@@ -18,9 +18,9 @@ void hs_pools_free(struct hs_pools *pools)
 
 /* ---- slabs --------------------------------------------------------------------------------------------- */
 
-static bool is_live(const struct hs_pairing *pairs, uint64_t block)
+static bool is_live(struct hs_pairing *pairs, uint64_t block)
 {
-	return hs_pairing_find(pairs, block | HS_KEY_POOL)->address != 0;
+	return hs_pairing_find(pairs, block | HS_KEY_POOL) != NULL;
 }
 
 static int by_address(const void *left, const void *right)
@@ -30,7 +30,7 @@ static int by_address(const void *left, const void *right)
 }
 
 /* Forgets blocks that have ended. */
-static void tidy(const struct hs_pairing *pairs, struct hs_slab *slab)
+static void tidy(struct hs_pairing *pairs, struct hs_slab *slab)
 {
 	size_t kept = 0;
 	if (slab->count)
@@ -78,13 +78,15 @@ static uint32_t free_place(struct hs_pairing *pairs)
 static struct hs_slab *slab_at(struct hs_pairing *pairs, uint64_t address)
 {
 	const struct hs_block *entry = hs_pairing_find(pairs, address | HS_KEY_SLAB);
-	return entry->address ? &pairs->pools.slabs[entry->allocation] : NULL;
+	return entry ? &pairs->pools.slabs[entry->allocation] : NULL;
 }
 
 static struct hs_slab *add_slab(struct hs_pairing *pairs, uint64_t address)
 {
 	uint32_t place = free_place(pairs);
-	hs_pairing_put(pairs, &(struct hs_block){.address = address | HS_KEY_SLAB, .allocation = place});
+	struct hs_block *entry = hs_pairing_put(pairs, address | HS_KEY_SLAB);
+	entry->allocation = place;
+	entry->size = 0;
 	pairs->pools.slabs[place] = (struct hs_slab){.address = address};
 	return &pairs->pools.slabs[place];
 }
@@ -107,7 +109,7 @@ void hs_pools_add_slab(struct hs_pairing *pairs, const struct hs_item *item)
 	if (!slab)
 		slab = add_slab(pairs, item->address);
 	struct hs_block *block = hs_pairing_find(pairs, item->address);
-	if (block->address) {
+	if (block) {
 		pairs->repaired_frees++;
 		hs_pairing_end(pairs, item, block);
 	}
@@ -125,7 +127,7 @@ static void end_blocks(struct hs_pairing *pairs, const struct hs_item *item, str
 {
 	for (size_t i = 0; i < slab->count; i++) {
 		struct hs_block *block = hs_pairing_find(pairs, slab->blocks[i] | HS_KEY_POOL);
-		if (block->address)
+		if (block)
 			end_block(pairs, item, block);
 	}
 	slab->count = 0;
@@ -161,7 +163,7 @@ static struct hs_slab *slab_of(struct hs_pairing *pairs, uint64_t address, struc
 	struct hs_slab *slab = slab_at(pairs, address);
 	struct hs_block *block = hs_pairing_find(pairs, address);
 	replaced->address = 0;
-	if (block->address && (!slab || !slab->of_malloc)) {
+	if (block && (!slab || !slab->of_malloc)) {
 		*replaced = *block;
 		hs_pairing_take_out(pairs, block);
 	}
@@ -196,7 +198,7 @@ static void begin_block(struct hs_pairing *pairs, const struct hs_item *item, co
 	own.address = news->block | HS_KEY_POOL;
 	own.size = news->size;
 	struct hs_block *at = hs_pairing_find(pairs, own.address);
-	if (at->address)
+	if (at)
 		pools->live_bytes -= at->size; /* its free is missing */
 	if (news->slab) {
 		struct hs_slab *slab = slab_of(pairs, news->slab, &replaced);
@@ -207,10 +209,8 @@ static void begin_block(struct hs_pairing *pairs, const struct hs_item *item, co
 		kind = old->address == own.address ? HS_EVENT_RESIZE : HS_EVENT_MOVE;
 	else if (replaced.address)
 		kind = HS_EVENT_RESIZE;
-	if (old && replaced.address) { /* a block that moves into a slab that was none: two end, one begins */
-		hs_pairing_put(pairs, &replaced);
-		hs_pairing_end(pairs, item, hs_pairing_find(pairs, replaced.address));
-	}
+	if (old && replaced.address) /* a block that moves into a slab that was none: two end, one begins */
+		hs_pairing_write_end(pairs, item, &replaced);
 	hs_pairing_begin(pairs, &own, kind, old ? old : replaced.address ? &replaced : NULL);
 	pools->allocations++;
 	pools->live_bytes += news->size;
@@ -220,8 +220,8 @@ static void begin_block(struct hs_pairing *pairs, const struct hs_item *item, co
 
 static void take_realloc(struct hs_pairing *pairs, const struct hs_item *item, const struct hs_news *news)
 {
-	struct hs_block *block = hs_pairing_find(pairs, news->old | HS_KEY_POOL), old = *block;
-	if (!news->old || !old.address) {
+	struct hs_block *block = hs_pairing_find(pairs, news->old | HS_KEY_POOL);
+	if (!news->old || !block) {
 		if (item->stream->mode != HS_STREAM_PAUSED) {
 			begin_block(pairs, item, news, NULL);
 		} else {
@@ -230,6 +230,7 @@ static void take_realloc(struct hs_pairing *pairs, const struct hs_item *item, c
 		}
 		return;
 	}
+	struct hs_block old = *block;
 	pairs->pools.live_bytes -= old.size;
 	hs_pairing_take_out(pairs, block);
 	begin_block(pairs, item, news, &old);
@@ -250,7 +251,7 @@ void hs_pools_take(struct hs_pairing *pairs, const struct hs_item *item, const s
 		break;
 	case HS_WIDE_POOL_FREE:
 		block = hs_pairing_find(pairs, news->block | HS_KEY_POOL);
-		if (block->address)
+		if (block)
 			end_block(pairs, item, block);
 		else
 			pairs->unknown_frees++;

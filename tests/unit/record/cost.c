@@ -52,7 +52,7 @@ int main(int argc, char **argv)
 	hs_nodes_init(&nodes, &view, &encoder);
 	nodes.module = no_module;
 	hs_pairing_init(&pairs, &encoder, &nodes);
-	pairs.seed = 1; /* the same collisions each time */
+	pairs.live.seed = 1; /* the same collisions each time */
 	pairs.clock = hs_clock_make(HS_CLOCK_MONOTONIC);
 	pairs.now_stamp = UINT64_MAX;
 	for (uint64_t i = 0; i < (uint64_t)events; i += BATCH) {

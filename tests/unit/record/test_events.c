@@ -338,7 +338,7 @@ static void test_table(void)
 	CHECK_NUMBER(encoder.now.live_blocks, 0);
 	CHECK_NUMBER(encoder.now.live_bytes, 0);
 	CHECK_NUMBER(pairing.unknown_frees, 0);
-	CHECK_NUMBER(pairing.live, 0);
+	CHECK_NUMBER(pairing.live.count, 0);
 	/* 65,536 events fill a member: the rest is still in the columns. */
 	CHECK_NUMBER(encoder.written.events, 65536);
 	CHECK_NUMBER(encoder.count, 2 * BLOCKS - 65536);
