@@ -241,6 +241,8 @@ static bool read_facts(const char *path, struct hs_module_facts *facts, bool all
 	*facts = (struct hs_module_facts){0};
 	if (!hs_elf_open_path(&file, path))
 		return false;
+	/* Strings need it, and libelf (0.188) loses what it has read of a file in pieces before. */
+	elf_rawfile(file.elf, NULL);
 	facts->position_independent = gelf_getehdr(file.elf, &header) && header.e_type == ET_DYN;
 	size_t id_bytes = hs_elf_build_id(file.elf, &id);
 	if (id_bytes && id_bytes <= sizeof facts->build_id) {
