@@ -166,6 +166,10 @@ def results(request, run_heapscope, build, viewer, page, tool, tmp_path_factory)
     pages.print("marked", marked)
     pages.view("marked", marked)
 
+    (folder / "in.folded").write_text("main;keep 3000\nmain;drop 500\n")
+    assert run_heapscope("import", "-o", folder / "in.hs.gz", folder / "in.folded").returncode == 0
+    pages.view("imported", folder / "in.hs.gz")
+
     cut = folder / "cut.hs.gz"
     cut.write_bytes(server.read_bytes()[:-400])
     pages.print("cut", cut)

@@ -480,6 +480,21 @@ export const checks = {
 		assert.equal(await one.locator("nav [aria-current=page]").innerText(), "Summary");
 	},
 
+	async "what a file does not tell is not shown as nothing"(session) {
+		// folded stacks, 3,000 and 500 calls: no bytes, no time
+		const page = await session.open("imported"), tiles = page.locator(".tile");
+		assert.equal(await tiles.count(), 1);
+		assert.match(await tiles.innerText(), /^Calls\s+3,500 calls$/);
+		assert.match(await page.locator(".answer").innerText(), /^What allocates most often\s+85\.7%\s+3,000 calls\s+keep[^]*14\.3%\s+500 calls\s+drop/);
+		assert.match(await page.locator(".summary-side").innerText(), /Heap over time\s+The file does not tell\.[^]*Program\s+unknown/);
+		for (const link of [...VIEWS.map((view) => `view=${view}`), "view=flame&metric=leaked", "view=sites&select=line.1"]) {
+			const text = await (await session.open("imported", link)).locator("body").innerText();
+			assert.doesNotMatch(text, /\b0 B\b|null|NaN|undefined|0 µs/, link);
+		}
+		const table = await session.open("imported", "view=sites&by=function");
+		assert.deepEqual(await table.getByRole("columnheader").allInnerTexts().then((all) => all.map((text) => text.replace(/\W/g, ""))), ["Function", "Calls", "Share"]);
+	},
+
 	async "more is orange and less is blue"(session) {
 		const page = await session.open("madediff", "view=diff&bucket=graph");
 		// colour-blind people do not tell red from green; blue against orange differs for all of them

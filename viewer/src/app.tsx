@@ -5,8 +5,7 @@ import { Diff } from "./diff";
 import { FlameView } from "./flame";
 import { middle, time } from "./format";
 import { Help, helpOpen, onKey, shownViews, VIEW_NAMES } from "./keys";
-import { measure, profile, shownRange, warnings } from "./model";
-import { METRICS } from "./profile";
+import { measure, metrics, profile, shownRange, warnings } from "./model";
 import { Sizes } from "./sizes";
 import { SitesView } from "./sites";
 import * as state from "./state";
@@ -63,13 +62,13 @@ function Chips() {
 
 function Toolbar() {
 	const view = state.view.value, inRange = shownRange.value !== null;
-	const metrics = view !== "summary" && view !== "diff" && view !== "sizes" && view !== "threads" && view !== "modules" && view !== "timeline";
+	const choosable = view !== "summary" && view !== "diff" && view !== "sizes" && view !== "threads" && view !== "modules" && view !== "timeline";
 	return (
 		<section class="toolbar" aria-label="Search and filter">
 			{view === "summary" && <Headline />}
-			{metrics && !inRange && (
+			{choosable && !inRange && (
 				<div class="segmented" role="group" aria-label="Metric">
-					{METRICS.map((metric) => (
+					{metrics.value.map((metric) => (
 						<button key={metric.name} type="button" aria-pressed={state.metric.value === metric.name} title={`${metric.question} (${metric.label[0]})`}
 							onClick={() => { state.metric.value = metric.name; }}>{metric.label}</button>
 					))}

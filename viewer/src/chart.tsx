@@ -83,7 +83,8 @@ export function Chart({ height, compact = false }: { height: number; compact?: b
 	const pointer = useSignal<number | null>(null), drag = useSignal<{ from: number; to: number } | null>(null);
 	const size = useSignal(0);
 	const { document } = profile.value.data, { totals, facts } = document;
-	const shown = useComputed(lines);
+	// small, it is about the heap: what is resident would press that flat
+	const shown = useComputed(() => lines().filter((line) => line.steps || !compact));
 	const duration = chartDuration();
 	const highest = useComputed(() => {
 		let most = 1024;
@@ -194,7 +195,8 @@ export function Chart({ height, compact = false }: { height: number; compact?: b
 					mark(one.time_us, colors.mark);
 				}
 			}
-		mark(totals.peak_us, colors.heap);
+		if (shown.value.length)
+			mark(totals.peak_us, colors.heap);
 		context.setLineDash([]);
 		const text = `peak ${bytes(totals.peak_bytes)}`, flip = x(totals.peak_us) + context.measureText(text).width + 8 > right;
 		context.fillStyle = colors.heap;

@@ -160,9 +160,9 @@ export class Data {
 		if (this.document.schema !== SCHEMA)
 			fail(`The data has the schema "${this.document.schema}"; this page reads "${SCHEMA}".`);
 		for (const totals of [this.document.totals, this.document.baseline?.totals])
-			if (totals) {
-				totals.leaked_bytes = totals.live_bytes - totals.suppressed_bytes;
-				totals.leaked_blocks = totals.live_blocks - totals.suppressed_blocks;
+			if (totals) { // null stays what it is
+				totals.leaked_bytes = totals.live_bytes && totals.live_bytes - totals.suppressed_bytes;
+				totals.leaked_blocks = totals.live_blocks && totals.live_blocks - totals.suppressed_blocks;
 			}
 		const lengths = this.column("string.length");
 		this.stringBytes = this.column("string.bytes") as Uint8Array;
@@ -198,6 +198,12 @@ export class Data {
 		default:
 			return new Float64Array(buffer, start, length);
 		}
+	}
+
+	/** Whether the recording tells a count, and the older one if there is one: other tools' files leave some out. */
+	knows(name: CountName): boolean {
+		const { totals, baseline } = this.document;
+		return [totals, baseline?.totals].every((one) => !one || (one[name] as number | null) !== null);
 	}
 
 	/** A count of stacks ("stack", "old") or of threads' parts ("part"). */

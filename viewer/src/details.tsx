@@ -1,10 +1,10 @@
 // The pane beside every view: what is selected, its numbers, what can be done with it, its source, its stacks.
 
 import { computed, useComputed, useSignal } from "@preact/signals";
-import { heaviest, METRICS, metricOf } from "./profile";
+import { heaviest, metricOf } from "./profile";
 import { copyText } from "./clipboard";
 import { amount, bytes, change, count, counted, exact, relative, share, time } from "./format";
-import { bothSides, compares, frameOfSelection, kept, measure, moduleName, profile, stacksOf, sumCount, sumOver } from "./model";
+import { bothSides, compares, frameOfSelection, kept, measure, metrics, moduleName, profile, stacksOf, sumCount, sumOver } from "./model";
 import * as state from "./state";
 
 function add(target: { value: string[] }, pattern: string) {
@@ -81,7 +81,7 @@ function Numbers({ stacks }: { stacks: number[] }) {
 			<tbody>
 				{inRange && <tr class="current"><th scope="row">{current.label}</th>
 					<td title={exact(sumOver(stacks, current.weights), current.unit)}>{amount(sumOver(stacks, current.weights), current.unit)}</td><td>{share(sumOver(stacks, current.weights), current.whole)}</td></tr>}
-				{METRICS.map((metric) => {
+				{metrics.value.map((metric) => {
 					const value = sumCount(stacks, metric.column);
 					const also = metric.also && metric.alsoUnit !== "bytes" && metric.name !== "allocated" ? sumCount(stacks, metric.also) : 0;
 					return (
@@ -93,7 +93,7 @@ function Numbers({ stacks }: { stacks: number[] }) {
 						</tr>
 					);
 				})}
-				{calls > 0 && <tr><th scope="row">A block</th><td colSpan={2}>{amount(Math.round(sumCount(stacks, "allocated_bytes") / calls), "bytes")}
+				{calls > 0 && all.data.knows("allocated_bytes") && all.data.knows("lifetime_us") && <tr><th scope="row">A block</th><td colSpan={2}>{amount(Math.round(sumCount(stacks, "allocated_bytes") / calls), "bytes")}
 					, lives {time(life / calls)} on average</td></tr>}
 			</tbody>
 		</table>
@@ -106,7 +106,7 @@ function Changes({ stacks }: { stacks: number[] }) {
 		<table class="numbers">
 			<thead><tr><td /><th scope="col">old</th><th scope="col">new</th><th scope="col">change</th></tr></thead>
 			<tbody>
-				{METRICS.map((metric) => {
+				{metrics.value.map((metric) => {
 					const old = sumCount(stacks, metric.column, "old"), now = sumCount(stacks, metric.column);
 					const plain = (value: number) => (metric.unit === "bytes" ? bytes(value) : count(value));
 					return (

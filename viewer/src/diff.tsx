@@ -6,8 +6,8 @@ import { Details } from "./details";
 import { FlameGraph, FlameTools, type FlameWords } from "./flame";
 import { amount, bytes, change, count, counted, exact, relative, time } from "./format";
 import { GROUP_NAMES, groupLabel, groupPlace, makeGroups, order, parseSort, searched, sumGroups, toggleSort } from "./groups";
-import { bothSides, forest, profile } from "./model";
-import { METRICS, metricOf } from "./profile";
+import { bothSides, forest, metrics, profile } from "./model";
+import { metricOf } from "./profile";
 import { GroupChooser } from "./sites";
 import * as state from "./state";
 import { SiteName, Table, type TableColumn } from "./table";
@@ -25,7 +25,7 @@ function Totals() {
 	return (
 		<div class="diff-head">
 			<div class="tiles" role="group" aria-label="Totals of both recordings; choose what to compare">
-				{METRICS.map((metric) => {
+				{metrics.value.map((metric) => {
 					const before = old.totals[metric.column], now = totals[metric.column];
 					return (
 						<button key={metric.name} type="button" class="tile" aria-pressed={state.metric.value === metric.name}

@@ -4,8 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { signal } from "@preact/signals";
 import { actions } from "./details";
 import { toggleInternals } from "./flame";
-import { frameOfSelection, profile } from "./model";
-import { METRICS } from "./profile";
+import { frameOfSelection, metrics, profile } from "./model";
 import * as state from "./state";
 
 export const helpOpen = signal(false);
@@ -100,7 +99,7 @@ export function onKey(event: KeyboardEvent) {
 		commands.m = () => actions.merge(frame);
 		commands.c = () => actions.pivot(frame);
 	}
-	for (const metric of METRICS)
+	for (const metric of metrics.value)
 		commands[metric.label[0].toUpperCase()] = () => { state.metric.value = metric.name; };
 	shownViews().forEach((view, i) => { commands[String(i + 1)] = () => { state.view.value = view; }; });
 	const command = commands[event.key];

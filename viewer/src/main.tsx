@@ -5,6 +5,7 @@ import { App } from "./app";
 import { Data, DataError, decodeBase64, inflate } from "./data";
 import { lastComponent } from "./format";
 import { opened } from "./model";
+import { metricsOf } from "./profile";
 import { followTheme, followUrl } from "./state";
 import "./style.css";
 
@@ -18,7 +19,7 @@ function show(bytes: Uint8Array) {
 	opened.value = new Data(bytes);
 	const { facts, path, baseline } = opened.value.document;
 	document.title = `${lastComponent(facts.program)} · ${path} · heapscope`;
-	followUrl(baseline ? "diff" : "summary");
+	followUrl(baseline ? "diff" : "summary", metricsOf(opened.value).map((metric) => metric.name));
 	render(<App />, root);
 	document.body.dataset.ready = String(Math.round(performance.now()));
 }

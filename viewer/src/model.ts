@@ -3,7 +3,7 @@
 import { computed, signal } from "@preact/signals";
 import type { CountName, Data } from "./data";
 import { bytes, counted, time, type Unit } from "./format";
-import { metricOf, Profile, sum, type Side } from "./profile";
+import { metricOf, metricsOf, Profile, sum, type Side } from "./profile";
 import * as state from "./state";
 import type { GroupBy, Selection } from "./state";
 import { BottomUp, type Grouping, TopDown, type Tree } from "./tree";
@@ -13,6 +13,8 @@ export const opened = signal<Data>(undefined as unknown as Data);
 
 /** Whether the innermost frames of allocators and containers are shown. */
 export const internals = computed(() => (state.internals.value ? state.internals.value === "shown" : opened.value.document.raw));
+
+export const metrics = computed(() => metricsOf(opened.value));
 
 export const profile = computed(() => new Profile(opened.value, internals.value));
 
@@ -45,6 +47,9 @@ export const hidden = computed<Uint8Array | null>(() => {
 	}
 	return mask;
 });
+
+/** Whether the heap's size over time is known. */
+export const hasTime = computed(() => opened.value.has("timeline.time_us"));
 
 export const hasBins = computed(() => profile.value.bins > 0);
 

@@ -39,6 +39,12 @@ export function metricOf(name: MetricName): Metric {
 	return METRICS.find((metric) => metric.name === name)!;
 }
 
+/** The metrics that a recording tells; at least one. */
+export function metricsOf(data: Data): Metric[] {
+	const known = METRICS.filter((metric) => data.knows(metric.column));
+	return known.length ? known : METRICS;
+}
+
 /** What a dragged range of time answers. */
 export type RangeMode = "here" | "calls" | "live" | "grown";
 export type Range = { from: number; to: number };
@@ -220,6 +226,7 @@ export class Profile {
 	isOwn = (frame: number) => (this.frameFlags[frame] & FRAME_OWN) !== 0;
 	isInlined = (frame: number) => (this.frameFlags[frame] & FRAME_INLINED) !== 0;
 	isInternal = (frame: number) => (this.frameFlags[frame] & FRAME_INTERNAL) !== 0;
+	isNameless = (frame: number) => this.frameFunction[frame] === 0 && !this.isOther(frame);
 	isOther = (frame: number) => (this.frameFlags[frame] & FRAME_OTHER) !== 0;
 
 	/** Frames of a stack, innermost first. */

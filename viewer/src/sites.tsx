@@ -28,6 +28,10 @@ const VALUES: Record<string, (sums: Sums, group: number) => number> = {
 	name: () => 0, // by its text
 };
 
+/** What has to be known for a column. */
+const NEEDED: Record<string, CountName[]> = { peak: ["peak_bytes"], leaked: ["leaked_bytes"], allocated: ["allocated_bytes"], calls: ["allocations"],
+	temporary: ["temporary", "allocations"], moved: ["moved_bytes"], size: ["allocated_bytes", "allocations"], lifetime: ["lifetime_us", "allocations"] };
+
 function useSites() {
 	const groups = useComputed(() => makeGroups(state.groupBy.value));
 	const sums = useComputed(() => {
@@ -74,7 +78,7 @@ export function SitesTable() {
 			numeric("moved", "Moved", (group) => bytes(sums.moved_bytes[group]), "80px", 1180),
 			numeric("size", "Avg size", (group) => bytes(Math.round(VALUES.size(sums, group))), "78px", 980),
 			numeric("lifetime", "Avg life", (group) => time(VALUES.lifetime(sums, group)), "84px", 1080),
-		].filter((column) => column.key !== value));
+		].filter((column) => column.key !== value && NEEDED[column.key].every((name) => all.data.knows(name))));
 	const selected = state.selection.value;
 	return (
 		<Table label={`Sites by ${groups.by}`} rows={rows.length} columns={columns} sort={sorted}

@@ -17,9 +17,10 @@ export interface Selection {
 }
 
 export const view = signal<View>("summary");
-/** what is shown where the hash does not say it */
-let home: View = view.value;
 export const metric = signal<MetricName>("peak");
+/** what is shown where the hash does not say it, and the metrics that there are */
+let home: View = view.value;
+let offered: readonly MetricName[] = METRICS.map((one) => one.name);
 export const rangeMode = signal<RangeMode>("here");
 export const focus = signal<string[]>([]);
 export const ignore = signal<string[]>([]);
@@ -62,13 +63,17 @@ interface Field {
 	set(values: string[]): void;
 }
 
-function oneOf<T extends string>(key: string, target: { value: T }, values: readonly T[], changing?: () => T): Field {
-	const first = target.value, standard = changing ?? (() => first);
+function choice<T extends string>(key: string, target: { value: T }, values: () => readonly T[], standard: () => T): Field {
 	return {
 		key,
 		get: () => (target.value === standard() ? [] : [target.value]),
-		set: ([value]) => { target.value = values.includes(value as T) ? (value as T) : standard(); },
+		set: ([value]) => { target.value = values().includes(value as T) ? (value as T) : standard(); },
 	};
+}
+
+function oneOf<T extends string>(key: string, target: { value: T }, values: readonly T[]): Field {
+	const standard = target.value;
+	return choice(key, target, () => values, () => standard);
 }
 
 function flag(key: string, target: { value: boolean }): Field {
@@ -114,8 +119,8 @@ function index(key: string, target: { value: number | null }): Field {
 }
 
 const FIELDS: Field[] = [
-	oneOf("view", view, VIEWS, () => home),
-	oneOf("metric", metric, METRICS.map((metric) => metric.name)),
+	choice("view", view, () => VIEWS, () => home),
+	choice("metric", metric, () => offered, () => offered[0]),
 	list("focus", focus),
 	list("ignore", ignore),
 	list("merge", merge),
@@ -175,9 +180,10 @@ export function fromHash(hash: string) {
 	});
 }
 
-/** Reads the URL, then follows it, and writes to it what changes. It begins with `first` if the URL has no view. */
-export function followUrl(first: View) {
+/** Reads the URL, then follows it, and writes to it what changes. What the URL does not say is `first` and the first metric. */
+export function followUrl(first: View, metrics: readonly MetricName[]) {
 	home = first;
+	offered = metrics;
 	fromHash(location.hash);
 	addEventListener("popstate", () => fromHash(location.hash));
 	addEventListener("hashchange", () => fromHash(location.hash));

@@ -1,9 +1,10 @@
 // The first thing one sees: how much, and which lines of code hold it.
 
 import { Chart } from "./chart";
-import { METRICS, type Metric } from "./profile";
+import type { CountName } from "./data";
+import type { Metric, MetricName } from "./profile";
 import { amount, bytes, count, counted, exact, lastComponent, share, time } from "./format";
-import { describeEnd, lineKeys, measure, profile, suppressed } from "./model";
+import { describeEnd, hasTime, lineKeys, measure, metrics, profile, suppressed } from "./model";
 import * as state from "./state";
 import { Bar } from "./table";
 
@@ -22,7 +23,7 @@ export function Summary() {
 				<div class="summary-side">
 					<section class="card" aria-labelledby="over-time">
 						<h2 id="over-time">Heap over time</h2>
-						<Chart height={170} compact />
+						{hasTime.value ? <Chart height={170} compact /> : <p class="quiet">The file does not tell.</p>}
 					</section>
 					<Facts />
 				</div>
@@ -35,16 +36,20 @@ export function Headline() {
 	const { facts } = profile.value.data.document;
 	return (
 		<header class="headline">
-			<h1 class="code" title={facts.command.join(" ")}>{facts.command.join(" ") || facts.program}</h1>
-			<p class="quiet">{describeEnd(facts)} after {time(facts.duration_us)} · pid {facts.pid}</p>
+			<h1 class="code" title={facts.command.join(" ")}>{facts.command.join(" ") || facts.program || profile.value.data.document.path}</h1>
+			<p class="quiet">{describeEnd(facts)}{facts.duration_us !== null && ` after ${time(facts.duration_us)}`}{facts.pid !== null && ` · pid ${facts.pid}`}</p>
 		</header>
 	);
 }
 
 function tileNote(metric: Metric): string {
-	const { totals } = profile.value.data.document;
+	const { totals } = profile.value.data.document, knows = (...names: CountName[]) => names.every((name) => profile.value.data.knows(name));
+	const needed: Record<MetricName, CountName[]> = { peak: ["peak_blocks"], leaked: ["leaked_blocks"], allocated: ["allocations"], calls: ["reallocations"],
+		temporary: ["allocations"], moved: ["moved"] };
+	if (!knows(...needed[metric.name]))
+		return "";
 	switch (metric.name) {
-	case "peak": return `at ${time(totals.peak_us)}, in ${counted(totals.peak_blocks, "block")}`;
+	case "peak": return `${hasTime.value ? `at ${time(totals.peak_us)}, ` : ""}in ${counted(totals.peak_blocks, "block")}`;
 	case "leaked": return `${counted(totals.leaked_blocks, "block")} never freed${totals.suppressed_blocks ? `; ${bytes(totals.suppressed_bytes)} suppressed` : ""}`;
 	case "allocated": return `${bytes(totals.allocations ? Math.round(totals.allocated_bytes / totals.allocations) : 0)} a call on average`;
 	case "calls": return `${share(totals.reallocations, totals.allocations)} of them reallocs`;
@@ -58,7 +63,7 @@ function Tiles() {
 	const { totals } = profile.value.data.document;
 	return (
 		<div class="tiles" role="group" aria-label="Totals; choose what to list">
-			{METRICS.map((metric) => (
+			{metrics.value.map((metric) => (
 				<button key={metric.name} type="button" class="tile" aria-pressed={state.metric.value === metric.name}
 					onClick={() => { state.metric.value = metric.name; }}>
 					<span class="tile-label">{metric.label}</span>
@@ -95,6 +100,7 @@ function TopLines() {
 								<span class="top-name">
 									<span class="code">{all.shortName(frame)}</span>{" "}
 									<span class="code quiet place">{all.place(frame)}</span>
+									{all.isNameless(frame) && <NamedCaller line={line} />}
 									<Bar part={value} whole={most} kind={all.isOwn(frame) ? "own" : ""} />
 								</span>
 							</button>
@@ -113,22 +119,31 @@ function TopLines() {
 	);
 }
 
+/** An address says nothing to people: the next caller with a name, of the heaviest of its stacks. */
+function NamedCaller({ line }: { line: number }) {
+	const all = profile.value, { weights } = measure.value;
+	let most = -1;
+	lineKeys.value.forEach((key, stack) => { if (key === line && (most < 0 || weights[stack] > weights[most])) most = stack; });
+	const frames = most < 0 ? [] : all.stackFrames(most), caller = frames.slice(all.ownPosition(most)).find((frame) => !all.isNameless(frame));
+	return caller === undefined ? null : <span class="quiet"> in calls by <span class="code">{all.shortName(caller)}</span></span>;
+}
+
 /** What the two colours mean. */
 export function Owners() {
 	return <span class="owners"><i class="key own" />your code <i class="key library" />libraries</span>;
 }
 
 function Facts() {
-	const { document } = profile.value.data, { facts, totals } = document;
-	const started = new Date(facts.start_unix_us / 1000);
+	const { document } = profile.value.data, { facts, totals } = document, knows = (name: CountName) => profile.value.data.knows(name);
+	const threads = profile.value.data.column("thread.tid").length, started = new Date(facts.start_unix_us / 1000);
 	const rows: [string, string, string?][] = [
-		["Program", lastComponent(facts.program), facts.program],
+		["Program", lastComponent(facts.program) || "unknown", facts.program],
 		["Recorded", facts.start_unix_us ? started.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" }) : "unknown", started.toISOString?.()],
-		["Ran", `${time(facts.duration_us)}, ${describeEnd(facts)}`],
+		["Ran", facts.duration_us === null ? describeEnd(facts) : `${time(facts.duration_us)}, ${describeEnd(facts)}`],
 		["Peak RSS", facts.peak_rss_bytes ? bytes(facts.peak_rss_bytes) : "unknown", "of the process, heapscope's buffers included"],
-		["Allocated", `${count(facts.duration_us ? Math.round(totals.allocations / (facts.duration_us / 1e6)) : 0)} calls/s, ${
-			bytes(facts.duration_us ? Math.round(totals.allocated_bytes / (facts.duration_us / 1e6)) : 0)}/s`],
-		["Threads", count(profile.value.data.column("thread.tid").length)],
+		["Allocated", facts.duration_us && knows("allocations") && knows("allocated_bytes") ? `${count(Math.round(totals.allocations / (facts.duration_us / 1e6)))} calls/s, ${
+			bytes(Math.round(totals.allocated_bytes / (facts.duration_us / 1e6)))}/s` : "unknown how fast"],
+		["Threads", threads ? count(threads) : "unknown"],
 		["Sites", count(document.site_count)],
 		["Complete", facts.lost_events || facts.warning || facts.stopped ? "no, see above"
 			: facts.truncated_stacks + facts.broken_stacks ? `yes; ${counted(facts.truncated_stacks + facts.broken_stacks, "stack")} without outer callers` : "yes"],

@@ -134,5 +134,5 @@ export function SiteName({ name, place, title }: { name: string; place: string; 
 /** A share as a bar with its number. */
 export function Bar({ part, whole, kind = "" }: { part: number; whole: number; kind?: string }) {
 	const percent = whole > 0 ? Math.min(Math.max((part / whole) * 100, 0), 100) : 0;
-	return <span class={`bar ${kind}`} aria-hidden="true"><span style={{ width: `${percent}%` }} /></span>;
+	return <span class={`bar ${kind}`} aria-hidden="true">{percent > 0 && <span style={{ width: `${percent}%` }} />}</span>;
 }

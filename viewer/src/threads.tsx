@@ -22,6 +22,10 @@ const VALUES: Record<string, (line: Line) => number | string> = {
 	moved: (line) => line.moved_bytes,
 };
 
+/** What has to be known for a column. */
+const NEEDED: Record<string, CountName[]> = { peak: ["peak_bytes"], share: ["peak_bytes"], leaked: ["leaked_bytes"], allocated: ["allocated_bytes"], calls: ["allocations"],
+	temporary: ["temporary", "allocations"], moved: ["moved_bytes"] };
+
 function NotLeaked() {
 	const { totals } = profile.value.data.document;
 	return <>{notLeaked(totals.suppressed_bytes, totals.suppressed_blocks)}</>;
@@ -36,7 +40,7 @@ function Totals({ lines, label, noun, chosen, choose, extra = [] }: { lines: Lin
 		({ key, label: text, number: true, width: "96px", from: order.key === key ? undefined : from, sortable: true,
 			cell: (row) => <span title={exact(Number(VALUES[key](rows[row])), key === "calls" || key === "temporary" ? "calls" : "bytes")
 				+ (key === "leaked" && rows[row].suppressed_bytes ? `, and ${exact(rows[row].suppressed_bytes, "bytes")} suppressed` : "")}>{cell(rows[row])}</span> });
-	const columns: TableColumn[] = [
+	const all: TableColumn[] = [
 		{ key: "name", label: noun, width: "minmax(140px, 1fr)", sortable: true,
 			cell: (row) => <SiteName name={rows[row].name} place={rows[row].note} title={rows[row].note} /> },
 		...extra.map(([key, text, from, cell]): TableColumn => ({ key, label: text, width: "120px", from, cell: (row) => cell(rows[row]) })),
@@ -49,6 +53,7 @@ function Totals({ lines, label, noun, chosen, choose, extra = [] }: { lines: Lin
 		number("temporary", "Temporary", 820, (line) => share(line.temporary, line.allocations)),
 		number("moved", "Moved", 900, (line) => bytes(line.moved_bytes)),
 	];
+	const columns = all.filter((column) => !(column.key in NEEDED) || NEEDED[column.key].every((name) => profile.value.data.knows(name)));
 	return <Table label={label} rows={rows.length} columns={columns} sort={order} onSort={(key) => { state.sort.value = toggleSort(order, key); }}
 		selected={chosen === null ? -1 : rows.findIndex((line) => line.id === chosen)} onSelect={(row) => choose(rows[row].id)} />;
 }

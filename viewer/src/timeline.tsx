@@ -4,7 +4,7 @@ import { Chart, chartDuration } from "./chart";
 import { Details } from "./details";
 import { bytes, count, counted, time } from "./format";
 import { lanes } from "./marks";
-import { hasBins, measure, profile, RANGE_MODES, rangeLabel, shownRange } from "./model";
+import { hasBins, hasTime, measure, profile, RANGE_MODES, rangeLabel, shownRange } from "./model";
 import { SitesTable } from "./sites";
 import * as state from "./state";
 
@@ -33,10 +33,10 @@ export function Timeline() {
 	return (
 		<div class="split">
 			<section class="pane" aria-label="Timeline">
-				<div class="chart-box" tabIndex={0} role="group" onKeyDown={onKeyDown}
+				{hasTime.value && <div class="chart-box" tabIndex={0} role="group" onKeyDown={onKeyDown}
 					aria-label="Range of time: left and right arrows move its end, with Shift its beginning">
 					<Chart height={230} />
-				</div>
+				</div>}
 				{document.marks.length > 0 && <Marks />}
 				{hasBins.value ? (
 					<div class="tools range-tools">
