@@ -99,9 +99,9 @@ int hs_html_write(struct hs_profile *profile, const struct hs_export_options *op
 	if (result != 0)
 		return -1;
 	fwrite(options->page, 1, (size_t)(place - options->page), output);
-	fputs("<script type=\"application/octet-stream;base64\" id=\"heapscope-data\">\n", output);
+	fputs("<!--heapscope-data:\n", output);
 	write_base64(packed, packed_bytes, output);
-	fputs("</script>", output);
+	fputs("-->", output);
 	place += sizeof mark - 1;
 	fwrite(place, 1, (size_t)(options->page + options->page_bytes - place), output);
 	free(packed);

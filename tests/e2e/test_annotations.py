@@ -464,7 +464,7 @@ def test_page(annotated, record, run_heapscope, tmp_path):
     page = tmp_path / "page.html"
     done = run_heapscope("export", "--format", "html", "-o", page, recording)
     assert done.returncode == 0, done.stderr
-    text = re.search(r'id="heapscope-data">([^<]*)<', page.read_text("utf-8"))[1]
+    text = re.search(r"<!--heapscope-data:([^-]*)-->", page.read_text("utf-8"))[1]
     data = zlib.decompress(base64.b64decode(text), wbits=31)
     document = json.loads(data[16:16 + int.from_bytes(data[8:12], "little")])
     assert [mark["name"] for mark in document["marks"]] == ["load", "parse", "half", "pool", "carved", "arena", "thread", "paused",

@@ -198,13 +198,13 @@ def results(request, run_heapscope, build, viewer, page, tool, tmp_path_factory)
     shutil.copy(page, folder / "empty.html")
     pages.pages["empty"] = folder / "empty.html"
     text = pages.pages["server"].read_text()
-    start = text.index(">", text.index('id="heapscope-data"')) + 1
+    start = text.index("<!--heapscope-data:") + len("<!--heapscope-data:")
     data = folder / "page-data.gz"
-    data.write_bytes(base64.b64decode(text[start:text.index("</script>", start)]))
+    data.write_bytes(base64.b64decode(text[start:text.index("-->", start)]))
     assert gzip.decompress(data.read_bytes()).startswith(b"HSPAGE1\0")
     pages.pages["data"] = data
     pages.pages["damaged"] = folder / "damaged.html"
-    pages.pages["damaged"].write_text(text[:start + 4000] + text[text.index("</script>", start):])
+    pages.pages["damaged"].write_text(text[:start + 4000] + text[text.index("-->", start):])
 
     plan = folder / "plan.json"
     plan.write_text(json.dumps({"modules": str(viewer), "browser": tool("chromium"), "pages": {name: str(path) for name, path in pages.pages.items()},

@@ -18,10 +18,9 @@ class Page:
     """document, columns (name -> list of int), and what they say in the words of `print --json`."""
 
     def __init__(self, text):
-        scripts = re.findall(r'<script type="application/octet-stream;base64" id="heapscope-data">'
-                             r"([A-Za-z0-9+/=\n]*)</script>", text)
-        assert len(scripts) == 1 and "<!--heapscope-data-->" not in text
-        raw = gzip.decompress(base64.b64decode(scripts[0], validate=False))
+        comments = re.findall(r"<!--heapscope-data:([A-Za-z0-9+/=\n]*)-->", text)
+        assert len(comments) == 1 and "<!--heapscope-data-->" not in text
+        raw = gzip.decompress(base64.b64decode(comments[0], validate=False))
         magic, length, zero = struct.unpack_from("<8sII", raw)
         assert magic == b"HSPAGE1\0" and zero == 0
         self.document = json.loads(raw[16:16 + length].decode("utf-8"))

@@ -289,11 +289,29 @@ export function decodeByTable(text: string): Uint8Array<ArrayBuffer> {
 	return bytes.subarray(0, length);
 }
 
+/**
+ * Writes all at once and reads piece by piece: a stream of a Blob goes through another process, and Response collects in
+ * buffers that grow. The last four bytes of the only gzip member say how much it will be.
+ */
 export async function inflate(compressed: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
-	const stream = new Blob([compressed]).stream().pipeThrough(new DecompressionStream("gzip"));
+	const damaged = () => fail("The data of this page is damaged: it does not inflate.");
+	if (compressed.length < 18)
+		return damaged();
+	const size = new DataView(compressed.buffer, compressed.byteOffset).getUint32(compressed.length - 4, true);
+	// nothing inflates to more than 1,032 times its size: a damaged size shall not ask for memory that there is not
+	if (size > compressed.length * 1032)
+		return damaged();
+	const stream = new DecompressionStream("gzip"), writer = stream.writable.getWriter(), reader = stream.readable.getReader();
+	const out = new Uint8Array(size);
+	let length = 0;
 	try {
-		return new Uint8Array(await new Response(stream).arrayBuffer());
+		const written = Promise.all([writer.write(compressed), writer.close()]);
+		written.catch(() => {}); // the reader fails as well
+		for (let piece; !(piece = await reader.read()).done; length += piece.value.length)
+			out.set(piece.value, length);
+		await written;
 	} catch {
-		return fail("The data of this page is damaged: it does not inflate.");
+		return damaged();
 	}
+	return length === size ? out : damaged();
 }

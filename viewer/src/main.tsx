@@ -41,15 +41,26 @@ function ask() {
 		</main>, root);
 }
 
+const MARK = "heapscope-data:";
+
+/** The comment that holds the data; null: there is none. */
+function findData(): Node | null {
+	const walker = document.createTreeWalker(document, NodeFilter.SHOW_COMMENT);
+	while (walker.nextNode())
+		if (walker.currentNode.nodeValue!.startsWith(MARK))
+			return walker.currentNode;
+	return null;
+}
+
 async function start() {
 	followTheme();
-	const element = document.getElementById("heapscope-data");
-	if (!element)
+	const comment = findData();
+	if (!comment)
 		return ask();
 	render(<Message title="heapscope" text="Opening the recording…" />, root);
 	await new Promise((resolve) => setTimeout(resolve)); // let that be seen
-	const compressed = decodeBase64(element.textContent ?? "");
-	element.remove(); // its text is as large as all the rest
+	const compressed = decodeBase64(comment.nodeValue!.slice(MARK.length));
+	comment.parentNode!.removeChild(comment); // its text is as large as all the rest
 	show(await inflate(compressed));
 }
 

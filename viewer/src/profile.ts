@@ -422,16 +422,13 @@ export class Profile {
 		return found;
 	}
 
-	/** Sums over stacks by any key of them: [key, weight] with the largest first; ties by key. */
-	sumBy(weights: ArrayLike<number>, keyOf: (stack: number) => number): [number, number][] {
-		const sums = new Map<number, number>();
-		for (let stack = 0; stack < this.stacks; stack++) {
-			if (!weights[stack])
-				continue;
-			const key = keyOf(stack);
-			sums.set(key, (sums.get(key) ?? 0) + weights[stack]);
-		}
-		return [...sums].sort((a, b) => b[1] - a[1] || a[0] - b[0]);
+	/** Sums over stacks by their lines: [line, weight] with the largest first; ties by line. */
+	sumByLine(weights: ArrayLike<number>, lineOf: ArrayLike<number>): [number, number][] {
+		const sums = new Float64Array(this.lineFrame.length), found: [number, number][] = [];
+		for (let stack = 0; stack < this.stacks; stack++)
+			sums[lineOf[stack]] += weights[stack];
+		sums.forEach((weight, line) => { if (weight) found.push([line, weight]); });
+		return found.sort((a, b) => b[1] - a[1] || a[0] - b[0]);
 	}
 }
 

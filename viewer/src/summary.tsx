@@ -78,7 +78,7 @@ function Tiles() {
 
 function TopLines() {
 	const all = profile.value, current = measure.value;
-	const sums = all.sumBy(current.weights, (stack) => lineKeys.value[stack]);
+	const sums = all.sumByLine(current.weights, lineKeys.value);
 	const shown = sums.slice(0, TOP), most = shown[0]?.[1] ?? 0;
 	const rest = current.total - shown.reduce((total, [, value]) => total + value, 0);
 	if (!shown.length)
@@ -128,6 +128,12 @@ function NamedCaller({ line }: { line: number }) {
 	return caller === undefined ? null : <span class="quiet"> in calls by <span class="code">{all.shortName(caller)}</span></span>;
 }
 
+/** "2026-11-29 14:37:50", as print has it, in the time zone of the reader. */
+function date(at: Date): string {
+	const two = (value: number) => String(value).padStart(2, "0");
+	return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
+}
+
 /** What the two colours mean. */
 export function Owners() {
 	return <span class="owners"><i class="key own" />your code <i class="key library" />libraries</span>;
@@ -138,7 +144,7 @@ function Facts() {
 	const threads = profile.value.data.column("thread.tid").length, started = new Date(facts.start_unix_us / 1000);
 	const rows: [string, string, string?][] = [
 		["Program", lastComponent(facts.program) || "unknown", facts.program],
-		["Recorded", facts.start_unix_us ? started.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" }) : "unknown", started.toISOString?.()],
+		["Recorded", facts.start_unix_us ? date(started) : "unknown", started.toISOString?.()],
 		["Ran", facts.duration_us === null ? describeEnd(facts) : `${time(facts.duration_us)}, ${describeEnd(facts)}`],
 		["Peak RSS", facts.peak_rss_bytes ? bytes(facts.peak_rss_bytes) : "unknown", "of the process, heapscope's buffers included"],
 		["Allocated", facts.duration_us && knows("allocations") && knows("allocated_bytes") ? `${count(Math.round(totals.allocations / (facts.duration_us / 1e6)))} calls/s, ${

@@ -63,5 +63,5 @@ export function putIntoPage(page: string, data: Uint8Array): string {
 	if (page.split(MARK).length !== 2)
 		throw new Error("the built page has lost its mark");
 	const base64 = gzipSync(data, { level: 1 }).toString("base64");
-	return page.replace(MARK, () => `<script type="application/octet-stream;base64" id="heapscope-data">${base64}</script>`);
+	return page.replace(MARK, () => `<!--heapscope-data:${base64}-->`);
 }
