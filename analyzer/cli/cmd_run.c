@@ -46,6 +46,27 @@ static void no_progress(const char *phase, unsigned long long done, unsigned lon
 {
 }
 
+/* The recording of what the program became in the end: a script that runs `exec server` is the server. */
+static char *find_last_image(const struct hs_record_result *result)
+{
+	char *found = result->files[0];
+	uint32_t pid = 0;
+	for (char **file = result->files; result->files[1] && *file; file++) {
+		struct hs_error error;
+		struct hs_profile *profile = hs_profile_load(*file, &error);
+		bool is_it = profile && (file == result->files || profile->facts.pid == pid);
+		bool went_on = is_it && profile->facts.end == HS_END_EXEC;
+		if (is_it) {
+			found = *file;
+			pid = profile->facts.pid;
+		}
+		hs_profile_free(profile);
+		if (is_it && !went_on)
+			break;
+	}
+	return found;
+}
+
 static void tell_result(const struct hs_record_result *result)
 {
 	size_t count = 0;
@@ -61,32 +82,13 @@ static void tell_result(const struct hs_record_result *result)
 	struct stat status;
 	/* what went into a pipe or a device cannot be printed from there */
 	if (stat(result->files[0], &status) == 0 && S_ISREG(status.st_mode)) {
-		hs_text_add(&text, "; next: heapscope print ");
-		hs_text_shell_word(&text, result->files[0]);
+		const char *last = find_last_image(result);
+		hs_text_addf(&text, "; next%s: heapscope print ",
+			     last == result->files[0] ? "" : ", for what it became in the end");
+		hs_text_shell_word(&text, last);
 	}
 	hs_notice(text.bytes);
 	hs_text_free(&text);
-}
-
-/* The recording of what the program became in the end: a script that runs `exec server` is the server. */
-static char *find_last_image(const struct hs_record_result *result)
-{
-	char *found = result->files[0];
-	uint32_t pid = 0;
-	for (char **file = result->files; *file; file++) {
-		struct hs_error error;
-		struct hs_profile *profile = hs_profile_load(*file, &error);
-		bool is_it = profile && (file == result->files || profile->facts.pid == pid);
-		bool went_on = is_it && profile->facts.end == HS_END_EXEC;
-		if (is_it) {
-			found = *file;
-			pid = profile->facts.pid;
-		}
-		hs_profile_free(profile);
-		if (is_it && !went_on)
-			break;
-	}
-	return found;
 }
 
 static int check_result(const struct hs_check_options *check, const struct hs_budgets *budgets,

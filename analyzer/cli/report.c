@@ -289,7 +289,8 @@ static void add_headline(struct hs_text *text, const struct hs_report *report)
 	}
 	if (facts->peak_rss_bytes)
 		add_fact(text, report, "peak RSS", hs_size(facts->peak_rss_bytes).text,
-			 "of the process, heapscope's buffers included");
+			 facts->imported ? "of the process, the recorder's own memory included"
+					 : "of the process, heapscope's buffers included");
 }
 
 /* ---- the foot -------------------------------------------------------------------------------------------

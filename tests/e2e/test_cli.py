@@ -299,6 +299,18 @@ def test_run_says_what_to_do_next(run_heapscope, tmp_path):
     assert done.stderr == "heapscope: wrote true.hs.gz; next: heapscope print true.hs.gz\n"
 
 
+def test_run_names_what_the_program_became(run_heapscope, tmp_path):
+    """A wrapper script's own recording is seldom what was wanted."""
+    script = tmp_path / "wrapper"
+    script.write_text("#!/bin/sh\nexec /bin/echo hello\n")
+    script.chmod(0o755)
+    done = run_heapscope("run", script, cwd=tmp_path)
+    (became,) = tmp_path.glob("wrapper.*.echo.hs.gz")
+    assert done.stderr == ("heapscope: wrote wrapper.hs.gz (and 1 more, of children and of programs that they became); next, for what it "
+                           f"became in the end: heapscope print {became.name}\n")
+    assert run_heapscope("print", became).stdout.startswith("/bin/echo hello\n")
+
+
 def test_run_quiet(run_heapscope, tmp_path):
     done = run_heapscope("run", "-q", "/bin/echo", "--json", "-q", cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "--json -q\n", "")

@@ -139,6 +139,11 @@ def test_heaptrack_numbers(source, compile, convert, print_json, tool, tmp_path)
     assert any(frame["file"] and frame["file"].endswith(source) and frame["line"] for frame in document["frames"])
 
 
+def test_heaptrack_memory_is_the_recorders(convert, print_text):
+    """500 pages: of the program and heaptrack, not of heapscope."""
+    assert "\n  peak RSS      2.0 MiB   of the process, the recorder's own memory included\n" in print_text(convert(HEAPTRACK))
+
+
 @pytest.mark.parametrize("source, temporary", [("temporary.c", 1500), ("peaks.c", 3), ("recursion.c", 1)])
 def test_heaptrack_temporary(source, temporary, compile, convert, print_json, tool, tmp_path):
     """By hand, as in test_oracle.py, where peaks.c has 2: of blocks of the same size and stack the file does not say which is
