@@ -9,6 +9,8 @@
 #include "record/outputs.h"
 #include "record/pair.h"
 
+struct hs_place_names;
+
 enum hs_image_end { HS_IMAGE_UNKNOWN, HS_IMAGE_EXIT, HS_IMAGE_SIGNAL, HS_IMAGE_EXEC };
 
 struct hs_image_module {
@@ -64,6 +66,8 @@ struct hs_image {
 	struct hs_pairing pairs;
 	uint32_t *module_of_file; /* region module of a file module */
 	size_t module_of_file_capacity;
+	uint32_t nodes_given, modules_given; /* to the naming thread, and what it has made of them */
+	struct hs_place_names *names;
 	char *stopped;            /* NULL, or why nothing more is written */
 	char *suppressions;       /* what __lsan_default_suppressions of the program returns, or NULL */
 	bool suppressions_unread; /* there is one that cannot be read */

@@ -1,8 +1,8 @@
-/* Symbols members: every used node's module and address, looked up once. */
+/* The thread that names, and what it is given. */
 #include "record/naming.h"
 
 #include "base/memory.h"
-#include "record/symbol_batch.h"
+#include "record/place_names.h"
 #include "symbols/symbols.h"
 
 #include <pthread.h>
@@ -11,6 +11,16 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+
+/* What is new of an image. */
+struct request {
+	struct request *next;
+	struct hs_image *image;
+	bool last; /* the image is complete but for its names, and is to be freed */
+	struct hs_place_module *modules;
+	uint32_t module_count, place_count;
+	struct hs_place places[];
+};
 
 struct hs_naming {
 	bool symbols;
@@ -21,92 +31,58 @@ struct hs_naming {
 
 	pthread_mutex_t lock;
 	pthread_cond_t more;
-	struct hs_image *first, **last; /* waiting */
+	struct request *first, **last; /* waiting */
 	bool busy, finish;
 	char *failure;
 
-	bool hurry; /* atomics, as are these: */
-	unsigned long long done, total;
+	struct hs_naming_state state;
 };
 
-struct place {
-	uint64_t address;
-	uint32_t module; /* file id */
-};
+/* ---- requests ------------------------------------------------------------------------------------------ */
 
-static int compare_places(const void *left, const void *right)
+static struct hs_place_module *new_modules(const struct hs_image *image)
 {
-	const struct place *a = left, *b = right;
-	if (a->module != b->module)
-		return a->module < b->module ? -1 : 1;
-	return a->address < b->address ? -1 : a->address > b->address;
+	uint32_t count = image->file_modules - image->modules_given;
+	struct hs_place_module *modules = count ? hs_allocate(count * sizeof *modules) : NULL;
+	for (uint32_t i = 0; i < count; i++) {
+		const struct hs_image_module *module =
+			&image->modules[image->module_of_file[image->modules_given + i]];
+		modules[i] = (struct hs_place_module){.file = module->file,
+						      .build_id_bytes = module->build_id_bytes};
+		memcpy(modules[i].build_id, module->build_id, sizeof modules[i].build_id);
+	}
+	return modules;
 }
 
-/* All distinct places of the image's nodes, sorted; malloc'ed. */
-static struct place *collect(const struct hs_image *image, size_t *count)
+/* The nodes and modules since the last request. */
+static struct request *make_request(struct hs_image *image, bool last)
 {
 	const struct hs_encoder *encoder = &image->encoder;
-	struct place *places = hs_allocate((size_t)encoder->node_count * sizeof *places);
-	size_t all = 0, distinct = 0;
-	for (uint32_t i = 1; i < encoder->node_count; i++)
-		if (encoder->nodes[i].module)
-			places[all++] =
-				(struct place){encoder->nodes[i].address, encoder->nodes[i].module - 1};
-	qsort(places, all, sizeof *places, compare_places);
-	for (size_t i = 0; i < all; i++)
-		if (!distinct || compare_places(&places[distinct - 1], &places[i]) != 0)
-			places[distinct++] = places[i];
-	*count = distinct;
-	return places;
-}
-
-/* ---- names --------------------------------------------------------------------------------------------- */
-
-static bool is_known(const struct hs_symbol_frame *frames, uint32_t count)
-{
-	return count > 1 || (count == 1 && (frames[0].function || frames[0].file));
-}
-
-static struct hs_symbolizer *open_symbolizer(struct hs_image_module *module)
-{
-	if (module->file && module->file->symbolizer)
-		return module->file->symbolizer;
-	if (!module->file)
-		return NULL; /* nothing to read: the vdso, or a file that was gone */
-	struct hs_symbolizer_options options = {
-		.path = module->file->real_path,
-		.fd = module->file->fd,
-		.build_id = module->build_id,
-		.build_id_bytes = module->build_id_bytes,
-	};
-	module->file->symbolizer = hs_symbolizer_open(&options);
-	return module->file->symbolizer;
-}
-
-static void name_image(struct hs_naming *naming, struct hs_image *image)
-{
-	size_t count;
-	struct place *places = collect(image, &count);
-	struct hs_symbol_batch batch;
-	struct hs_symbolizer *symbolizer = NULL;
-	__atomic_add_fetch(&naming->total, count, __ATOMIC_RELAXED);
-	hs_symbol_batch_begin(&batch, &image->encoder.writer);
-	for (size_t i = 0; i < count && !__atomic_load_n(&naming->hurry, __ATOMIC_RELAXED); i++) {
-		uint32_t module = places[i].module;
-		if (i == 0 || module != places[i - 1].module)
-			symbolizer = open_symbolizer(&image->modules[image->module_of_file[module]]);
-		__atomic_add_fetch(&naming->done, 1, __ATOMIC_RELAXED);
-		if (!symbolizer)
-			continue;
-		const struct hs_symbol_frame *frames;
-		uint32_t frame_count =
-			hs_symbolizer_frames(symbolizer, places[i].address, &batch.strings, &frames);
-		if (is_known(frames, frame_count))
-			hs_symbol_batch_add(&batch, (uint64_t)module + 1, places[i].address, frames,
-					    frame_count);
+	uint32_t count = encoder->node_count - image->nodes_given;
+	struct request *request = hs_allocate(sizeof *request + count * sizeof *request->places);
+	*request = (struct request){.image = image,
+				    .last = last,
+				    .modules = new_modules(image),
+				    .module_count = image->file_modules - image->modules_given,
+				    .place_count = count};
+	for (uint32_t i = 0; i < count; i++) {
+		const struct hs_encoder_node *node = &encoder->nodes[image->nodes_given + i];
+		request->places[i] = (struct hs_place){node->address, node->module};
 	}
-	hs_symbol_batch_end(&batch);
-	free(places);
+	image->nodes_given = encoder->node_count;
+	image->modules_given = image->file_modules;
+	return request;
+}
+
+static void name_places(struct hs_naming *naming, struct request *request)
+{
+	struct hs_image *image = request->image;
+	if (!image->names)
+		image->names = hs_place_names_new();
+	for (uint32_t i = 0; i < request->module_count; i++)
+		hs_place_names_module(image->names, &request->modules[i]);
+	hs_place_names_add(image->names, request->places, request->place_count, naming->packer,
+			   &naming->state);
 }
 
 /* The program's own rules for leaks stand in the recording; a library may have them too. */
@@ -130,8 +106,8 @@ static void complete(struct hs_naming *naming, struct hs_image *image)
 {
 	struct hs_writer *writer = &image->encoder.writer;
 	writer->packer = naming->packer;
-	if (naming->symbols && !writer->error) {
-		name_image(naming, image);
+	if (image->names) {
+		hs_place_names_finish(image->names, writer);
 		find_suppressions(image);
 	}
 	int reason = writer->error;
@@ -150,13 +126,24 @@ static void complete(struct hs_naming *naming, struct hs_image *image)
 	hs_image_free(image);
 }
 
+/* Takes over the request. */
+static void serve(struct hs_naming *naming, struct request *request)
+{
+	if (naming->symbols)
+		name_places(naming, request);
+	if (request->last)
+		complete(naming, request->image);
+	free(request->modules);
+	free(request);
+}
+
 static void *work(void *argument)
 {
 	struct hs_naming *naming = argument;
 	pthread_mutex_lock(&naming->lock);
 	for (;;) {
-		struct hs_image *image = naming->first;
-		if (!image) {
+		struct request *request = naming->first;
+		if (!request) {
 			naming->busy = false;
 			eventfd_write(naming->event, 1);
 			if (naming->finish)
@@ -164,11 +151,11 @@ static void *work(void *argument)
 			pthread_cond_wait(&naming->more, &naming->lock);
 			continue;
 		}
-		naming->first = image->next;
+		naming->first = request->next;
 		if (!naming->first)
 			naming->last = &naming->first;
 		pthread_mutex_unlock(&naming->lock);
-		complete(naming, image);
+		serve(naming, request);
 		pthread_mutex_lock(&naming->lock);
 	}
 	pthread_mutex_unlock(&naming->lock);
@@ -188,19 +175,31 @@ struct hs_naming *hs_naming_start(bool symbols)
 	return naming;
 }
 
-void hs_naming_add(struct hs_naming *naming, struct hs_image *image)
+static void ask(struct hs_naming *naming, struct request *request)
 {
-	if (!naming->threaded) {
-		complete(naming, image);
-		return;
-	}
 	pthread_mutex_lock(&naming->lock);
-	image->next = NULL;
-	*naming->last = image;
-	naming->last = &image->next;
+	request->next = NULL;
+	*naming->last = request;
+	naming->last = &request->next;
 	naming->busy = true;
 	pthread_cond_signal(&naming->more);
 	pthread_mutex_unlock(&naming->lock);
+}
+
+void hs_naming_ahead(struct hs_naming *naming, struct hs_image *image)
+{
+	if (naming->symbols && naming->threaded && image->begun &&
+	    image->encoder.node_count > image->nodes_given)
+		ask(naming, make_request(image, false));
+}
+
+void hs_naming_add(struct hs_naming *naming, struct hs_image *image)
+{
+	struct request *request = make_request(image, true);
+	if (naming->threaded)
+		ask(naming, request);
+	else
+		serve(naming, request);
 }
 
 bool hs_naming_idle(struct hs_naming *naming)
@@ -220,13 +219,13 @@ int hs_naming_descriptor(const struct hs_naming *naming)
 
 void hs_naming_progress(const struct hs_naming *naming, unsigned long long *done, unsigned long long *total)
 {
-	*done = __atomic_load_n(&naming->done, __ATOMIC_RELAXED);
-	*total = __atomic_load_n(&naming->total, __ATOMIC_RELAXED);
+	*done = __atomic_load_n(&naming->state.done, __ATOMIC_RELAXED);
+	*total = __atomic_load_n(&naming->state.total, __ATOMIC_RELAXED);
 }
 
 void hs_naming_hurry(struct hs_naming *naming)
 {
-	__atomic_store_n(&naming->hurry, true, __ATOMIC_RELAXED);
+	__atomic_store_n(&naming->state.hurry, true, __ATOMIC_RELAXED);
 }
 
 char *hs_naming_finish(struct hs_naming *naming)

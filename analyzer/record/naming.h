@@ -1,5 +1,5 @@
-/* Names the addresses of finished images and completes their files, in a thread of its own: it can take
- * seconds, and other processes are still being recorded. */
+/* Names the addresses of images while they are being recorded, and completes the files of those that have
+ * ended, in a thread of its own: it can take seconds. */
 #ifndef HS_RECORD_NAMING_H
 #define HS_RECORD_NAMING_H
 
@@ -8,6 +8,8 @@
 struct hs_naming;
 
 struct hs_naming *hs_naming_start(bool symbols);
+/* Names what is new of an image; for once a round. */
+void hs_naming_ahead(struct hs_naming *naming, struct hs_image *image);
 /* Takes a finished image that has a file; it is freed when it is done. */
 void hs_naming_add(struct hs_naming *naming, struct hs_image *image);
 /* true: everything given so far is done. */

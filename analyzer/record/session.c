@@ -191,6 +191,7 @@ static uint64_t read_images(struct hs_session *session)
 	for (struct hs_image *image = session->images, *next; image; image = next) {
 		next = image->next;
 		items += hs_image_round(image, now_ns);
+		hs_naming_ahead(session->naming, image);
 		if (!image->left_ns || now_ns - image->left_ns < EXEC_PATIENCE_NS)
 			continue;
 		hs_session_notice(

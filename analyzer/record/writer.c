@@ -1,8 +1,7 @@
 /* Deflates payloads into gzip members.
  *
- * Level 1 of ISA-L, as measured on the events of recordings (bytes, ns an event), against level 1 of libdeflate:
- *   churn      13.0 MB 7.0 ns   12.8 MB 23 ns
- *   clang++     5.6 MB 7.7 ns    5.3 MB 16 ns
+ * Level 1 of ISA-L, as measured on the events of recordings (bytes, ns an event), against level 1 of
+ * libdeflate: churn      13.0 MB 7.0 ns   12.8 MB 23 ns clang++     5.6 MB 7.7 ns    5.3 MB 16 ns
  *   jq          2.9 MB 3.6 ns    2.9 MB 16 ns
  *   python3     2.8 MB 3.2 ns    2.7 MB 12 ns
  * (zlib's level 1: half as fast as libdeflate's). */
@@ -47,6 +46,11 @@ static uint8_t *put32(uint8_t *at, uint32_t value)
 	return at;
 }
 
+static uint32_t get32(const uint8_t *at)
+{
+	return at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+}
+
 /* What cannot be compressed is stored: 5 bytes in front of each 64 KiB. */
 static size_t most_bytes(size_t raw_bytes)
 {
@@ -86,6 +90,24 @@ static void pack(struct hs_packer *packer, enum hs_member_kind kind, const struc
 	packer->out.count = all;
 }
 
+/* A whole member. */
+static int put_member(struct hs_writer *writer, const uint8_t *member, size_t bytes)
+{
+	for (size_t done = 0; !writer->memory && done < bytes && !writer->error;) {
+		ssize_t wrote = write(writer->fd, member + done, bytes - done);
+		if (wrote > 0)
+			done += (size_t)wrote;
+		else if (wrote == 0 || errno != EINTR)
+			writer->error = wrote ? errno : ENOSPC;
+	}
+	if (writer->error)
+		return -1;
+	if (writer->memory)
+		hs_bytes_add(writer->memory, member, bytes);
+	writer->offset += bytes;
+	return 0;
+}
+
 int hs_writer_member(struct hs_writer *writer, enum hs_member_kind kind, const struct hs_bytes *payload,
 		     uint32_t items)
 {
@@ -99,17 +121,17 @@ int hs_writer_member(struct hs_writer *writer, enum hs_member_kind kind, const s
 	const struct hs_bytes *out = &writer->packer->out;
 	if (!out->count)
 		writer->error = ENOMEM;
-	for (size_t done = 0; done < out->count && !writer->error;) {
-		ssize_t wrote = write(writer->fd, out->data + done, out->count - done);
-		if (wrote > 0)
-			done += (size_t)wrote;
-		else if (wrote == 0 || errno != EINTR)
-			writer->error = wrote ? errno : ENOSPC;
+	return put_member(writer, out->data, out->count);
+}
+
+int hs_writer_copy(struct hs_writer *writer, const struct hs_bytes *members)
+{
+	enum { AT_BYTES = 20 };
+	for (size_t at = 0, bytes; at < members->count && !writer->error; at += bytes) {
+		bytes = get32(members->data + at + AT_BYTES);
+		put_member(writer, members->data + at, bytes);
 	}
-	if (writer->error)
-		return -1;
-	writer->offset += out->count;
-	return 0;
+	return writer->error ? -1 : 0;
 }
 
 void hs_writer_retry(struct hs_writer *writer)

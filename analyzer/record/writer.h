@@ -17,14 +17,17 @@ void hs_packer_free(struct hs_packer *packer);
 struct hs_writer {
 	struct hs_packer *packer; /* not owned */
 	int fd;
-	uint64_t offset; /* end of the last whole member */
-	int error;       /* errno of what failed, or 0 */
+	struct hs_bytes *memory; /* not owned; NULL, or where members go instead of to the file */
+	uint64_t offset;         /* end of the last whole member */
+	int error;               /* errno of what failed, or 0 */
 };
 
 void hs_writer_init(struct hs_writer *writer, struct hs_packer *packer, int fd);
 /* Returns 0, or -1: not written, writer->error says why. */
 int hs_writer_member(struct hs_writer *writer, enum hs_member_kind kind, const struct hs_bytes *payload,
 		     uint32_t items);
+/* Writes whole members that another writer left in memory. Returns 0 or -1. */
+int hs_writer_copy(struct hs_writer *writer, const struct hs_bytes *members);
 /* After an error: goes back to the last whole member, so that smaller ones may still find room. */
 void hs_writer_retry(struct hs_writer *writer);
 

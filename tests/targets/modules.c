@@ -157,6 +157,16 @@ static void mode_wait(char **libraries)
 		entry_of(handle)();
 }
 
+/* Opens the library when told to, and ends when told to. */
+static void mode_late(char **libraries)
+{
+	char byte;
+	main_kept();
+	CHECK(write(1, "ready\n", 6) == 6 && read(0, &byte, 1) == 1);
+	mode_open(libraries);
+	CHECK(write(1, "open\n", 5) == 5 && read(0, &byte, 1) == 1);
+}
+
 static void mode_replace(char **libraries)
 {
 	void *handle = dlopen(libraries[0], RTLD_NOW);
@@ -174,7 +184,7 @@ int main(int argc, char **argv)
 		{"turns", mode_turns},       {"threads", mode_threads},     {"deepbind", mode_deepbind},
 		{"exchange", mode_exchange}, {"namespace", mode_namespace}, {"runpath", mode_runpath},
 		{"open", mode_open},         {"delete", mode_delete},       {"wait", mode_wait},
-		{"replace", mode_replace},
+		{"replace", mode_replace},   {"late", mode_late},
 	};
 	CHECK(argc >= 3);
 	for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
