@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 struct hs_number hs_size(uint64_t bytes)
 {
@@ -90,4 +91,32 @@ struct hs_number hs_time(uint64_t time_us)
 			 (unsigned)(minutes % 60));
 	}
 	return number;
+}
+
+uint64_t hs_byte_unit(const char *name)
+{
+	static const struct {
+		const char *name;
+		uint64_t bytes;
+	} units[] = {
+		{"", 1},
+		{"B", 1},
+		{"K", 1 << 10},
+		{"KiB", 1 << 10},
+		{"kB", 1000},
+		{"M", 1 << 20},
+		{"MiB", 1 << 20},
+		{"MB", 1000000},
+		{"G", 1 << 30},
+		{"GiB", 1 << 30},
+		{"GB", 1000000000},
+		{"T", 1ull << 40},
+		{"TiB", 1ull << 40},
+		{"TB", 1000000000000},
+	};
+	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++) {
+		if (strcasecmp(name, units[i].name) == 0)
+			return units[i].bytes;
+	}
+	return 0;
 }

@@ -20,4 +20,9 @@ struct hs_number hs_share(uint64_t part, uint64_t whole);
 /* "1 block", "12 blocks": count with the noun in singular or plural (an "s"). */
 struct hs_number hs_counted(uint64_t count, const char *noun);
 
+/* What a unit of bytes stands for, in any case: K, KiB, M, ... powers of 1024, kB, MB, ... of 1000; "" and B
+ * are
+ * 1. 0: there is no such unit. */
+uint64_t hs_byte_unit(const char *name);
+
 #endif

@@ -1,18 +1,32 @@
 /* Amounts as people write them. */
 #include "cli/parse.h"
 
+#include "base/format.h"
+
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-struct unit {
-	const char *name;
-	double factor;
-};
+/* The factor of a time's unit, in any case; 0: there is no such unit. */
+static uint64_t time_unit(const char *name)
+{
+	static const struct {
+		const char *name;
+		uint64_t us;
+	} units[] = {
+		{"us", 1},    {"", 1000000},   {"s", 1000000},    {"sec", 1000000},
+		{"ms", 1000}, {"m", 60000000}, {"min", 60000000}, {"h", 3600000000},
+	};
+	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++) {
+		if (strcasecmp(name, units[i].name) == 0)
+			return units[i].us;
+	}
+	return 0;
+}
 
 /* A number, digits first, then the name of a unit or nothing. */
-static bool parse(const char *text, const struct unit *units, uint64_t *amount)
+static bool parse(const char *text, uint64_t (*find_unit)(const char *), uint64_t *amount)
 {
 	char *end;
 	size_t digits = strspn(text, "0123456789.");
@@ -23,35 +37,21 @@ static bool parse(const char *text, const struct unit *units, uint64_t *amount)
 		return false; /* an exponent, two points */
 	while (*end == ' ')
 		end++;
-	for (; units->name; units++) {
-		double product = number * units->factor;
-		if (strcasecmp(end, units->name) != 0)
-			continue;
-		if (units->factor == 1 && memchr(text, '.', digits) == NULL) {
-			*amount = strtoull(text, NULL, 10);
-			return number < 0x1p63;
-		}
-		*amount = product < 0x1p63 ? (uint64_t)(product + 0.5) : 0;
-		return product < 0x1p63;
-	}
-	return false;
+	uint64_t unit = find_unit(end);
+	double product = number * (double)unit;
+	if (unit == 0 || product >= 0x1p63)
+		return false;
+	bool whole = unit == 1 && memchr(text, '.', digits) == NULL;
+	*amount = whole ? strtoull(text, NULL, 10) : (uint64_t)(product + 0.5);
+	return true;
 }
 
 bool hs_parse_size(const char *text, uint64_t *bytes)
 {
-	static const struct unit units[] = {
-		{"", 1},         {"b", 1},       {"k", 0x1p10},   {"kb", 0x1p10},  {"kib", 0x1p10},
-		{"m", 0x1p20},   {"mb", 0x1p20}, {"mib", 0x1p20}, {"g", 0x1p30},   {"gb", 0x1p30},
-		{"gib", 0x1p30}, {"t", 0x1p40},  {"tb", 0x1p40},  {"tib", 0x1p40}, {NULL, 0},
-	};
-	return parse(text, units, bytes);
+	return parse(text, hs_byte_unit, bytes);
 }
 
 bool hs_parse_time(const char *text, uint64_t *time_us)
 {
-	static const struct unit units[] = {
-		{"us", 1},   {"", 1e6},     {"s", 1e6},    {"sec", 1e6}, {"ms", 1e3},
-		{"m", 60e6}, {"min", 60e6}, {"h", 3600e6}, {NULL, 0},
-	};
-	return parse(text, units, time_us);
+	return parse(text, time_unit, time_us);
 }

@@ -1,6 +1,7 @@
 /* Budgets: their values, and the file that they stand in. */
 #include "profile/budgets.h"
 
+#include "base/format.h"
 #include "base/memory.h"
 
 #include <ctype.h>
@@ -33,15 +34,6 @@ const struct hs_quantity_name hs_quantities[HS_QUANTITIES] = {
 
 /* ---- amounts --------------------------------------------------------------------------------------------
  */
-
-static const struct unit {
-	const char *name;
-	uint64_t bytes;
-} units[] = {
-	{"", 1},          {"B", 1},           {"K", 1 << 10},    {"KiB", 1 << 10},    {"kB", 1000},
-	{"KB", 1000},     {"M", 1 << 20},     {"MiB", 1 << 20},  {"MB", 1000000},     {"G", 1 << 30},
-	{"GiB", 1 << 30}, {"GB", 1000000000}, {"T", 1ull << 40}, {"TiB", 1ull << 40}, {"TB", 1000000000000},
-};
 
 /* Digits and at most nine decimals, as billionths. Returns where they end; NULL: there is no number, or one
  * too large. */
@@ -79,20 +71,15 @@ static int parse_amount(const char *text, bool bytes, bool percent, struct hs_am
 		*amount = (struct hs_amount){HS_AMOUNT_PERCENT, (uint64_t)value};
 		return percent && value <= INT64_MAX ? 0 : -1;
 	}
-	for (size_t i = 0; i < (bytes ? sizeof(units) / sizeof(*units) : 1); i++) {
-		if (strcmp(rest, units[i].name) != 0)
-			continue;
-		/* the number is below 2^63 * 10^9, a unit at most 2^40: below 2^133 unless that is refused
-		 * first */
-		if (value / billion > (uint64_t)INT64_MAX / units[i].bytes)
-			return -1;
-		value = value * units[i].bytes;
-		if (!bytes && value % billion)
-			return -1;
-		*amount = (struct hs_amount){HS_AMOUNT_VALUE, (uint64_t)(value / billion)};
-		return 0;
-	}
-	return -1;
+	uint64_t unit = bytes || !*rest ? hs_byte_unit(rest) : 0;
+	/* the number is below 2^63 * 10^9, a unit at most 2^40: below 2^133 unless that is refused first */
+	if (unit == 0 || value / billion > (uint64_t)INT64_MAX / unit)
+		return -1;
+	value *= unit;
+	if (!bytes && value % billion)
+		return -1;
+	*amount = (struct hs_amount){HS_AMOUNT_VALUE, (uint64_t)(value / billion)};
+	return 0;
 }
 
 uint64_t hs_amount_of(const struct hs_amount *amount, uint64_t whole)

@@ -37,7 +37,9 @@ int main(void)
 	check(hs_parse_size, "4096B", 4096);
 	check(hs_parse_size, "1k", 1024);
 	check(hs_parse_size, "64KiB", 65536);
-	check(hs_parse_size, "64 KB", 65536);
+	check(hs_parse_size, "64 KB", 64000);
+	check(hs_parse_size, "64 kib", 65536);
+	check(hs_parse_size, "1.5MB", 1500000);
 	check(hs_parse_size, "1.5M", 1572864);
 	check(hs_parse_size, "0.1k", 102); /* 102.4 */
 	check(hs_parse_size, "2g", 2147483648);
