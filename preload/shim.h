@@ -144,8 +144,9 @@ struct frame {
 	uint64_t sp; /* stack pointer after the return into this frame */
 	uint64_t fp;
 	const uint64_t *fp_slot; /* word that the step outwards took the next fp from; NULL: fp unchanged */
-	uint32_t node;
-	uint32_t module; /* and flags */
+	uint32_t node;           /* of the stack from the outermost frame to this one, */
+	uint32_t path;           /* and its hash: trie.h */
+	uint32_t module;         /* and flags */
 };
 enum {
 	STEP_AGAIN = 1 << 16, /* the step read more than *(next sp - 8) and *fp_slot; then fp_slot is NULL */

@@ -31,25 +31,46 @@ void hs_trie_begin(void)
 		hs_pages_free(old, table_bytes(old->mask + 1));
 }
 
-/* A copy of twice the size becomes the current table. Threads that still read the old one keep it valid: it
- * is not unmapped. */
+/* Enters a node that no other thread can be looking for yet. */
+static void enter(struct trie_table *table, uint32_t parent, uint64_t place, uint32_t path, uint32_t node)
+{
+	uint64_t slot = path & table->mask;
+	for (; table->entries[slot].place; slot = (slot + 1) & table->mask)
+		if (table->entries[slot].place == place && table->entries[slot].value >> 32 == parent)
+			return; /* a race has made it twice */
+	table->entries[slot] = (struct trie_entry){place, (uint64_t)parent << 32 | node};
+	table->used++;
+}
+
+/* All nodes of the region, of which each has a smaller number than its children. */
+static bool enter_all(struct trie_table *table)
+{
+	uint32_t count = load_relaxed(&load_relaxed(&hs_process.header)->node_count);
+	count = count < HS_MAX_NODES ? count : HS_MAX_NODES;
+	uint32_t *paths = hs_pages(count * sizeof *paths + 1);
+	if (!paths)
+		return false;
+	for (uint32_t node = 1; node < count; node++) {
+		struct hs_node_record *record = hs_area_at(&hs_process.nodes, (uint64_t)node * HS_NODE_BYTES);
+		uint64_t place = record ? load_acquire(&record->place) : 0;
+		if (!place || record->parent >= node)
+			continue; /* under way: whoever makes it enters it in the old table */
+		paths[node] = trie_path(paths[record->parent], place);
+		if (table->used < table->mask / 4 * 3)
+			enter(table, record->parent, place, paths[node], node);
+	}
+	hs_pages_free(paths, count * sizeof *paths + 1);
+	return true;
+}
+
+/* A table of twice the size becomes the current one. Threads that still read the old one keep it valid: it is
+ * not unmapped. */
 static void grow(struct trie_table *old)
 {
 	struct trie_table *table = new_table((old->mask + 1) * 2);
 	if (!table)
 		return;
-	for (uint64_t i = 0; i <= old->mask; i++) {
-		uint64_t place = load_acquire(&old->entries[i].place),
-			 value = load_acquire(&old->entries[i].value);
-		if (!place || !value)
-			continue;
-		uint64_t slot = trie_slot(table, (uint32_t)(value >> 32), place);
-		while (table->entries[slot].place)
-			slot = (slot + 1) & table->mask;
-		table->entries[slot] = (struct trie_entry){place, value};
-		table->used++;
-	}
-	if (!atomic_compare_exchange_strong(&hs_trie, &old, table))
+	if (!enter_all(table) || !atomic_compare_exchange_strong(&hs_trie, &old, table))
 		hs_pages_free(table, table_bytes(table->mask + 1));
 }
 
@@ -100,12 +121,12 @@ static uint32_t insert(struct trie_table *table, uint64_t slot, uint32_t parent,
 	return node;
 }
 
-uint32_t hs_trie_find(uint32_t parent, uint64_t place)
+uint32_t hs_trie_find(uint32_t parent, uint64_t place, uint32_t path)
 {
 	struct trie_table *table = atomic_load_explicit(&hs_trie, memory_order_acquire);
 	if (unlikely(!table))
 		return give_up(parent);
-	for (uint64_t slot = trie_slot(table, parent, place);; slot = (slot + 1) & table->mask) {
+	for (uint64_t slot = path & table->mask;; slot = (slot + 1) & table->mask) {
 		uint64_t found = load_acquire(&table->entries[slot].place);
 		if (found == place) {
 			uint64_t value = load_acquire(&table->entries[slot].value);

@@ -17,27 +17,29 @@ struct trie_table {
 
 extern _Atomic(struct trie_table *) hs_trie;
 
-/* Along a stack each look-up waits for the parent that the one before yields: it enters by the cheapest sum
- * there is. For one place, the dense ids of its parents spread well all the same. */
-static inline uint64_t trie_slot(const struct trie_table *table, uint32_t parent, uint64_t place)
+/* The hash of a stack: by it the table is entered. It is one of all its places, not of the parent's node and
+ * a place: so where all look-ups along a stack go is known before the first of them has waited for memory. 0:
+ * no frame. */
+static inline uint32_t trie_path(uint32_t path, uint64_t place)
 {
-	return ((place * 0xd6e8feb86659fd93ULL >> 32) + parent * 9ULL) & table->mask;
+	return (path + (uint32_t)(place * 0xd6e8feb86659fd93ULL >> 32)) * 0x9e3779b1u;
 }
 
 /* Finds or makes the node that the table does not hold where it is looked for first. */
-uint32_t hs_trie_find(uint32_t parent, uint64_t place);
+uint32_t hs_trie_find(uint32_t parent, uint64_t place, uint32_t path);
 
-/* The node of a stack one frame longer. Never fails: without memory it is the parent. */
-static inline uint32_t hs_trie_child(uint32_t parent, uint64_t place)
+/* The node of the stack with that path, which is one frame longer than the parent's. Never fails: without
+ * memory it is the parent. */
+static inline uint32_t hs_trie_child(uint32_t parent, uint64_t place, uint32_t path)
 {
 	const struct trie_table *table = atomic_load_explicit(&hs_trie, memory_order_acquire);
 	if (likely(table)) {
-		const struct trie_entry *entry = &table->entries[trie_slot(table, parent, place)];
+		const struct trie_entry *entry = &table->entries[path & table->mask];
 		uint64_t value = load_acquire(&entry->value);
 		if (likely(load_relaxed(&entry->place) == place && value >> 32 == parent && value))
 			return (uint32_t)value;
 	}
-	return hs_trie_find(parent, place);
+	return hs_trie_find(parent, place, path);
 }
 
 #endif

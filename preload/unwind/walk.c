@@ -207,16 +207,19 @@ static bool delegate(struct thread *thread, struct frame **pushed)
 	return any;
 }
 
-static uint32_t mark(uint64_t *counter, uint64_t address)
+/* The stack of a mark instead of frames. */
+static uint32_t mark(uint64_t *counter, uint64_t address, uint32_t *path)
 {
+	uint64_t place = HS_PLACE(HS_MODULE_NONE, address);
 	__atomic_add_fetch(counter, 1, __ATOMIC_RELAXED);
-	return hs_trie_child(0, HS_PLACE(HS_MODULE_NONE, address));
+	*path = trie_path(0, place);
+	return hs_trie_child(0, place, *path);
 }
 
 /* (A pc outside of the 48 bits of a place is in no module: then all of its upper bits are set.) */
-static inline uint32_t child_of(uint32_t node, const struct frame *frame)
+static inline uint64_t place_of(const struct frame *frame)
 {
-	return hs_trie_child(node, (uint64_t)frame->module << 48 | frame->pc);
+	return (uint64_t)frame->module << 48 | frame->pc;
 }
 
 /* Puts the pushed frames behind the others. Returns the end of all. */
@@ -232,12 +235,14 @@ static inline struct frame *append_pushed(struct frame *end, const struct frame 
  * are cut depends on the depth, so nothing is remembered. */
 static __attribute__((noinline)) uint32_t cut(struct thread *thread, const struct frame *end)
 {
-	uint32_t node = mark(&hs_process.header->truncated_stacks, HS_ADDRESS_CUT);
+	uint32_t path, node = mark(&hs_process.header->truncated_stacks, HS_ADDRESS_CUT, &path);
 	const struct frame *frame = thread->frames;
 	if (end - frame > HS_DEPTH_MOST)
 		frame = end - HS_DEPTH_MOST;
-	for (; frame < end; frame++)
-		node = child_of(node, frame);
+	for (; frame < end; frame++) {
+		path = trie_path(path, place_of(frame));
+		node = hs_trie_child(node, place_of(frame), path);
+	}
 	thread->known = thread->frames;
 	return node;
 }
@@ -301,12 +306,12 @@ static __attribute__((noinline)) bool realign(struct thread *thread, struct walk
 /* The walk stopped where nothing goes on: libunwind's frames, or the mark of a broken stack as root. false:
  * no room. */
 static __attribute__((noinline)) bool finish_broken(struct thread *thread, struct walk *walk,
-						    enum outcome outcome, uint32_t *root)
+						    enum outcome outcome, uint32_t *root, uint32_t *path)
 {
 	if (!push_written(thread, walk))
 		return false;
 	if (outcome != DELEGATE || !delegate(thread, &walk->pushed))
-		*root = mark(&hs_process.header->broken_stacks, HS_ADDRESS_BROKEN);
+		*root = mark(&hs_process.header->broken_stacks, HS_ADDRESS_BROKEN, path);
 	return true;
 }
 
@@ -378,15 +383,18 @@ uint32_t hs_walk(struct thread *thread, uint64_t pc, uint64_t sp, uint64_t fp)
 	} while (outcome == STEPPED);
 
 	struct frame *first, *end;
-	uint32_t node = 0;
+	uint32_t node = 0, path = 0;
 	if (likely(outcome == STEPPED)) {
 		node = outer->node;
+		path = outer->path;
 		first = outer + 1;
 		end = top + 1;
 	} else {
 		struct walk walk = {outer, top, pushed};
-		if (outcome >= BROKEN && !finish_broken(thread, &walk, outcome, &node))
+		uint32_t root = 0, root_path = 0; /* whose addresses are taken */
+		if (outcome >= BROKEN && !finish_broken(thread, &walk, outcome, &root, &root_path))
 			return cut_pushed(thread, walk.pushed);
+		node = root, path = root_path;
 		pushed = walk.pushed;
 		first = thread->frames;
 		end = move_down(first, &walk);
@@ -398,7 +406,9 @@ uint32_t hs_walk(struct thread *thread, uint64_t pc, uint64_t sp, uint64_t fp)
 	for (struct frame *frame = first; frame < end; frame++) {
 		if (unlikely(counts || frame->module & USES_FP))
 			counts = mark_counting(frame, counts);
-		frame->node = node = child_of(node, frame);
+		uint64_t place = place_of(frame);
+		frame->path = path = trie_path(path, place);
+		frame->node = node = hs_trie_child(node, place, path);
 	}
 	thread->known = end;
 #ifdef HS_ORACLE

@@ -19,32 +19,38 @@ static uint64_t place_of(uint64_t stack)
 	return HS_PLACE(stack % 5, 0x1000 + stack * 16);
 }
 
-static uint32_t look_up(uint32_t parent, uint64_t stack)
+struct trie_place {
+	uint32_t node, path;
+};
+
+static struct trie_place look_up(struct trie_place parent, uint64_t stack)
 {
-	uint32_t node = hs_trie_child(parent, place_of(stack));
-	CHECK(node > parent && node < __atomic_load_n(&hs_process.header->node_count, __ATOMIC_RELAXED));
+	uint32_t path = trie_path(parent.path, place_of(stack));
+	struct trie_place found = {hs_trie_child(parent.node, place_of(stack), path), path};
+	uint32_t node = found.node;
+	CHECK(node > parent.node && node < __atomic_load_n(&hs_process.header->node_count, __ATOMIC_RELAXED));
 	struct hs_node_record *record = record_of(node);
 	CHECK(__atomic_load_n(&record->place, __ATOMIC_ACQUIRE) == place_of(stack));
-	CHECK(record->parent == parent);
-	return node;
+	CHECK(record->parent == parent.node);
+	return found;
 }
 
 static void *walk(void *argument)
 {
 	uint64_t random = (uint64_t)(uintptr_t)argument * 0x9e3779b97f4a7c15u;
 	for (unsigned i = 0; i < WALKS; i++) {
-		uint32_t node = 0;
+		struct trie_place place = {0};
 		uint64_t stack = 1;
 		for (unsigned depth = 0; depth < DEPTH; depth++) {
 			stack = stack * FAN_OUT + world_random(&random) % FAN_OUT;
-			node = look_up(node, stack);
+			place = look_up(place, stack);
 		}
 	}
 	return NULL;
 }
 
 /* All stacks there can be, in order. */
-static void walk_all(uint32_t parent, uint64_t stack, unsigned depth)
+static void walk_all(struct trie_place parent, uint64_t stack, unsigned depth)
 {
 	for (uint64_t i = 0; depth < DEPTH && i < FAN_OUT; i++)
 		walk_all(look_up(parent, stack * FAN_OUT + i), stack * FAN_OUT + i, depth + 1);
@@ -65,9 +71,9 @@ int main(void)
 		CHECK(record_of(node)->parent < node);
 	}
 	/* What a race left out arises once more, then all stacks stand. */
-	walk_all(0, 1, 0);
+	walk_all((struct trie_place){0}, 1, 0);
 	uint32_t all = hs_process.header->node_count;
-	walk_all(0, 1, 0);
+	walk_all((struct trie_place){0}, 1, 0);
 	CHECK(hs_process.header->node_count == all);
 	uint64_t stacks = 0, level = 1;
 	for (unsigned depth = 0; depth < DEPTH; depth++)
