@@ -173,8 +173,9 @@ int hs_counts_replay(struct hs_profile *profile, const uint32_t *group_of_node,
 {
 	struct hs_totals *totals = &replay->totals;
 	if (hs_filter_needs_events(profile->filter))
-		return hs_fail(error, "the file has no single allocations, only sums by stack, since it was "
-				      "imported or merged: it cannot be filtered by thread, size, time or phase");
+		return hs_fail(error,
+			       "the file has no single allocations, only sums by stack, since it was "
+			       "imported or merged: it cannot be filtered by thread, size, time or phase");
 	bool *selected = profile->filter ? hs_filter_nodes(profile->filter, profile) : NULL;
 	bool *filled = hs_allocate_zero(replay->group_count, sizeof *filled);
 	replay->groups = hs_allocate_zero(replay->group_count, sizeof *replay->groups);

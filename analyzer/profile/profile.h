@@ -102,7 +102,7 @@ struct hs_facts {
 	bool lsan_unread;          /* it has some that could not be read */
 	uint64_t skipped_allocations, skipped_bytes; /* while the program had recording paused */
 	struct hs_pool_facts pools;
-	char *stopped;             /* NULL, or why recording ended before the program did */
+	char *stopped; /* NULL, or why recording ended before the program did */
 	char *warning; /* NULL, or what is wrong with the file (truncated, damaged, totals that disagree) */
 };
 

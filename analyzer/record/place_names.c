@@ -115,8 +115,7 @@ static void name_place(struct hs_place_names *names, const struct hs_place *plac
 	const struct hs_symbol_frame *frames;
 	if (!symbolizer)
 		return;
-	uint32_t count =
-		hs_symbolizer_frames(symbolizer, place->address, &names->batch.strings, &frames);
+	uint32_t count = hs_symbolizer_frames(symbolizer, place->address, &names->batch.strings, &frames);
 	if (is_known(frames, count))
 		hs_symbol_batch_add(&names->batch, place->module, place->address, frames, count);
 }

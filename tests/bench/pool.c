@@ -1,6 +1,7 @@
 /* pool T N: a server in little, without a network. One thread reads N requests and passes them to a pool of T
- * workers; a worker parses its request into fields, looks things up in a table that all share, builds an answer by
- * realloc and hands it back to be freed: blocks that wander between threads, lives of all lengths. */
+ * workers; a worker parses its request into fields, looks things up in a table that all share, builds an
+ * answer by realloc and hands it back to be freed: blocks that wander between threads, lives of all lengths.
+ */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -28,8 +29,10 @@ struct entry {
 	struct entry *next;
 };
 
-static struct queue requests = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0, 0, 0};
-static struct queue answers = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0, 0, 0};
+static struct queue requests = {
+	PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0, 0, 0};
+static struct queue answers = {
+	PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0, 0, 0};
 static struct entry *table[BUCKETS];
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -185,8 +188,8 @@ int main(int argc, char **argv)
 		int length = 0;
 		for (int field = 0; field < 8; field++) {
 			random = random * 1664525 + 1013904223;
-			length += snprintf(text + length, sizeof text - (size_t)length, "%skey%u=value%u", field ? "&" : "",
-					   random >> 18, random >> 7 & 0xffff);
+			length += snprintf(text + length, sizeof text - (size_t)length, "%skey%u=value%u",
+					   field ? "&" : "", random >> 18, random >> 7 & 0xffff);
 		}
 		request->text = strdup(text);
 		put(&requests, request);

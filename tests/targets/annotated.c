@@ -1,14 +1,15 @@
-/* A program that tells heapscope of itself (heapscope.h). Each part has its phase of the same name; what it allocates:
+/* A program that tells heapscope of itself (heapscope.h). Each part has its phase of the same name; what it
+ * allocates:
  *
  *   load       10 x 1000 bytes, kept; "parse" within it: 4 of them, and one moment "half" after 2 of these
- *   pool       a slab of 64 KiB, which is not counted; out of it 100 blocks of 100 bytes, 40 of them freed again, one
- *              grown to 300 bytes: 101 allocations of 10,300 bytes, 60 live of 6,200
- *   carved     a slab of 5000 bytes that is not said to be one, so that its first block takes its place: 1 allocation of
- *              5000, then 3 of 50 (the first as if by realloc): 4 allocations of 5,150 bytes; all end with the slab's free
- *   arena      memory that is not of malloc: 8 blocks of 16 bytes, reset, 2 of them again: 10 allocations of 160 bytes, 2 live
+ *   pool       a slab of 64 KiB, which is not counted; out of it 100 blocks of 100 bytes, 40 of them freed
+ * again, one grown to 300 bytes: 101 allocations of 10,300 bytes, 60 live of 6,200 carved     a slab of 5000
+ * bytes that is not said to be one, so that its first block takes its place: 1 allocation of 5000, then 3 of
+ * 50 (the first as if by realloc): 4 allocations of 5,150 bytes; all end with the slab's free arena memory
+ * that is not of malloc: 8 blocks of 16 bytes, reset, 2 of them again: 10 allocations of 160 bytes, 2 live
  *   thread     a thread that calls itself "worker": 5 x 10 bytes, kept, and what pthread_create allocates
- *   paused     7 x 100,000 bytes are skipped, of which 3 are freed after the pause; one block of load is freed, one
- *              grows from 1000 to 1500 bytes, one that is skipped grows to 200,000 (skipped as well)
+ *   paused     7 x 100,000 bytes are skipped, of which 3 are freed after the pause; one block of load is
+ * freed, one grows from 1000 to 1500 bytes, one that is skipped grows to 200,000 (skipped as well)
  *
  * With the argument "again" the program executes all of it twice. It writes "done" either way. */
 #include "target.h"

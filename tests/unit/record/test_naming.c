@@ -1,5 +1,5 @@
-/* Images that grow while they are named: each place once, and nothing is touched by two threads at a time (built with
- * the thread sanitizer as well). The places are functions of this very program. */
+/* Images that grow while they are named: each place once, and nothing is touched by two threads at a time
+ * (built with the thread sanitizer as well). The places are functions of this very program. */
 #include "check.h"
 #include "record/naming.h"
 
@@ -58,7 +58,8 @@ static struct hs_image *make_image(const struct hs_image_context *context, int f
 	return image;
 }
 
-/* A node in each function; a look-up is made in front of its address. Now and then some of it goes to the file. */
+/* A node in each function; a look-up is made in front of its address. Now and then some of it goes to the
+ * file. */
 static void grow(struct hs_image *image, unsigned round)
 {
 	uint32_t node = 0;
