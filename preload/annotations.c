@@ -20,12 +20,20 @@ static uint64_t *put_wide(struct thread *thread, enum hs_wide op, uint64_t first
 
 /* ---- pools --------------------------------------------------------------------------------------------- */
 
+/* Within the first event of a pool. The end of a slab ends the blocks in it, whatever their addresses. */
+static uint64_t pool_stamp(void)
+{
+	if (unlikely(hs_process.stamps_by_address))
+		hs_stamps_fence();
+	return hs_stamp_now();
+}
+
 EXPORT void heapscope_v1_pool_alloc(const void *slab, const void *block, size_t bytes)
 {
 	struct thread *thread = block ? event_begin_as(EVENT_ALLOCATION, bytes) : NULL;
 	if (!thread)
 		return;
-	uint64_t stamp = event_stamp();
+	uint64_t stamp = pool_stamp();
 	uint32_t node = hs_walk(thread, CALLER_PC, CALLER_SP, CALLER_FP);
 	if (event_room(thread)) {
 		uint64_t *at = put_wide(thread, HS_WIDE_POOL_ALLOC, (uint64_t)block, stamp);
@@ -46,7 +54,7 @@ EXPORT void heapscope_v1_pool_realloc(const void *slab, const void *old, const v
 	struct thread *thread = event_begin_as(old ? EVENT_REALLOC : EVENT_ALLOCATION, bytes);
 	if (!thread)
 		return;
-	uint64_t stamp = event_stamp();
+	uint64_t stamp = pool_stamp();
 	uint32_t node = hs_walk(thread, CALLER_PC, CALLER_SP, CALLER_FP);
 	if (event_room(thread)) {
 		uint64_t *at = put_wide(thread, HS_WIDE_POOL_REALLOC, (uint64_t)block, stamp);
@@ -64,7 +72,7 @@ static void report_end(enum hs_wide op, const void *address)
 	struct thread *thread = address ? event_begin() : NULL;
 	if (!thread)
 		return;
-	uint64_t stamp = event_stamp();
+	uint64_t stamp = pool_stamp();
 	if (event_room(thread))
 		event_publish(thread, put_wide(thread, op, (uint64_t)address, stamp), stamp);
 	event_end(thread);
@@ -95,7 +103,7 @@ EXPORT void heapscope_v1_slab_end(void)
 /* Within an event. */
 static void write_note(struct thread *thread, enum hs_note note, const char *name, size_t bytes)
 {
-	uint64_t stamp = event_stamp();
+	uint64_t stamp = hs_stamp_now();
 	if (!event_room(thread))
 		return;
 	bytes = bytes < HS_NOTE_NAME_MOST ? bytes : HS_NOTE_NAME_MOST;

@@ -3,14 +3,12 @@
 #ifndef HS_EVENT_H
 #define HS_EVENT_H
 
-#include "shim.h"
+#include "claims.h"
 
 /* In a function that the program calls: the state of its caller, with which the walk begins. */
 #define CALLER_PC ((uint64_t)__builtin_return_address(0))
 #define CALLER_SP ((uint64_t)__builtin_frame_address(0) + 16)
 #define CALLER_FP (*(uint64_t *)__builtin_frame_address(0))
-
-extern char __libc_single_threaded __attribute__((weak));
 
 /* `writing` is for handlers that interrupt this thread: until it stands, one may change the chunk. `busy` is
  * for the collector. */
@@ -44,14 +42,12 @@ static inline void event_end(struct thread *thread)
 	store_relaxed(&thread->writing, 0);
 }
 
-/* Ordered against other threads' stamps; a lone thread needs no fence. */
-static inline uint64_t event_stamp(void)
+/* Of an event at an address: ordered against those of other threads at the same one. */
+static inline uint64_t event_stamp(const struct thread *thread, uint64_t address)
 {
-	if (unlikely(!hs_process.clock_is_readable))
+	if (unlikely(!hs_process.stamps_by_address))
 		return hs_stamp_now();
-	if (&__libc_single_threaded && __libc_single_threaded)
-		return arch_stamp();
-	return arch_stamp_fenced();
+	return hs_claim(address, thread->stream) ? arch_stamp() : arch_stamp_fenced();
 }
 
 /* Makes room for the longest record. */

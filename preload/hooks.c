@@ -17,7 +17,7 @@
 	do {                                                                                                 \
 		struct thread *thread = event_begin_as(EVENT_ALLOCATION, size);                              \
 		if (likely(thread)) {                                                                        \
-			uint64_t stamp = event_stamp();                                                      \
+			uint64_t stamp = event_stamp(thread, (uint64_t)(block));                             \
 			uint32_t node = hs_walk(thread, CALLER_PC, CALLER_SP, CALLER_FP);                    \
 			event_alloc(thread, (uint64_t)(block), stamp, size, node);                           \
 			event_end(thread);                                                                   \
@@ -28,7 +28,7 @@ static inline void book_free(void *block, uint64_t caller)
 {
 	struct thread *thread = event_begin();
 	if (likely(thread)) {
-		event_free(thread, (uint64_t)block, event_stamp());
+		event_free(thread, (uint64_t)block, event_stamp(thread, (uint64_t)block));
 		event_end(thread);
 	}
 	/* ld.so frees a library's link map after unmapping it: how an unload shows itself without our
@@ -135,12 +135,12 @@ static void *leave_arena(void *old, void *block, size_t size)
 #define BOOK_REALLOC(result, old, size, call)                                                                \
 	do {                                                                                                 \
 		struct thread *thread = event_begin_as(EVENT_REALLOC, size);                                 \
-		uint64_t before = thread ? event_stamp() : 0;                                                \
+		uint64_t before = thread ? event_stamp(thread, (uint64_t)(old)) : 0;                         \
 		(result) = (call);                                                                           \
 		if (unlikely(!thread))                                                                       \
 			break;                                                                               \
 		if (likely(result)) {                                                                        \
-			uint64_t after = event_stamp();                                                      \
+			uint64_t after = event_stamp(thread, (uint64_t)(result));                            \
 			uint32_t node = hs_walk(thread, CALLER_PC, CALLER_SP, CALLER_FP);                    \
 			event_realloc(thread, (uint64_t)(old), before, (uint64_t)(result), after, size,      \
 				      node);                                                                 \

@@ -30,8 +30,14 @@ static _Atomic(uint64_t) frozen_stamp; /* 0: the clock runs */
 
 void hs_clock_freeze(bool freeze)
 {
+	hs_stamps_fence();
 	frozen_stamp = freeze ? hs_stamp_now() : 0;
 	hs_process.clock_is_readable = hs_process.clock_is_tsc && !freeze;
+}
+
+void hs_stamps_fence(void)
+{
+	hs_process.stamps_by_address = false;
 }
 
 uint64_t hs_stamp_now(void)
@@ -132,7 +138,7 @@ static void read_settings(void)
 		hs_process.unwinder = UNWINDER_FP;
 	hs_process.stack_end = (uint64_t)__libc_stack_end;
 	hs_process.clock_is_tsc = arch_stamp_is_invariant() && kernel_trusts_tsc();
-	hs_process.clock_is_readable = hs_process.clock_is_tsc;
+	hs_process.clock_is_readable = hs_process.stamps_by_address = hs_process.clock_is_tsc;
 	hs_process.loader = mapped_around((void *)_r_debug.r_brk);
 	hs_process.libc = mapped_around((void *)dlsym);
 }

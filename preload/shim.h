@@ -9,6 +9,7 @@
  *   real.c       the next allocator behind us, and the arena for calls that come before it is known
  *   event.h      one event into the thread's chunk
  *   annotations.c  what programs report by heapscope.h
+ *   claims.c     which memory only one stream has to do with
  *   thread.c     per-thread state: claimed at the first event, given back at thread exit
  *   libc.c       other functions of libc that concern us: forks, dlopen
  *   region.c     areas of the shared region, chunks, waiting for the collector
@@ -70,6 +71,7 @@ struct process {
 	uint32_t generation; /* grows when a module goes: remembered stacks are void then */
 	bool clock_is_tsc;
 	bool clock_is_readable; /* by a TSC read, that is */
+	bool stamps_by_address; /* fenced only where another thread's event may have been (claims.h) */
 	bool jailed;            /* strict seccomp: any system call of ours would be the end of the process */
 	bool follow_forks;
 	enum unwinder unwinder;
@@ -105,6 +107,7 @@ void hs_process_stop(enum hs_stop reason);
 void hs_process_heed_pauses(void);
 uint64_t hs_stamp_now(void);
 void hs_clock_freeze(bool freeze); /* the TSC cannot be read any more (or can again) */
+void hs_stamps_fence(void);        /* from now on: events order those at other addresses, too */
 static inline bool hs_recording(void)
 {
 	return load_relaxed(&hs_process.header) != &hs_no_region && !load_relaxed(&hs_process.stopped);

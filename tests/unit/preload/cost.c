@@ -26,7 +26,7 @@ static uintptr_t address = 0x10000;
 void counted_malloc(uint64_t size)
 {
 	BOOK({
-		uint64_t stamp = event_stamp();
+		uint64_t stamp = event_stamp(thread, address);
 		uint32_t node = hs_walk(thread, (uint64_t)__builtin_return_address(0),
 					(uint64_t)__builtin_frame_address(0) + 16,
 					*(uint64_t *)__builtin_frame_address(0));
@@ -36,7 +36,7 @@ void counted_malloc(uint64_t size)
 
 void counted_free(void)
 {
-	BOOK(event_free(thread, address, event_stamp()));
+	BOOK(event_free(thread, address, event_stamp(thread, address)));
 }
 
 /* All fits into the first chunks: nobody has to empty them, and valgrind does not know the mremap that would

@@ -103,7 +103,8 @@ static void allocate_in_handler(int number)
 	struct thread *thread = event_begin();
 	CHECK(thread != NULL);
 	uint64_t count = handled++;
-	event_alloc(thread, HANDLER_BIT | own_number << 24 | count << 4, event_stamp(), count, 1);
+	uint64_t address = HANDLER_BIT | own_number << 24 | count << 4;
+	event_alloc(thread, address, event_stamp(thread, address), count, 1);
 	event_end(thread);
 	__atomic_add_fetch(&handled_in_all, 1, __ATOMIC_RELAXED);
 }
@@ -120,18 +121,18 @@ static void write_round(uint64_t t, uint64_t r)
 	uint64_t first = address_of(t, r, false), second = address_of(t, r, true), size = size_of(r);
 	uint32_t node = (uint32_t)(t + 1);
 	struct thread *thread = begin();
-	event_alloc(thread, first, event_stamp(), size, node);
+	event_alloc(thread, first, event_stamp(thread, first), size, node);
 	event_end(thread);
 	thread = begin();
-	uint64_t before = event_stamp();
-	event_realloc(thread, first, before, second, event_stamp(), size + 2, node);
+	uint64_t before = event_stamp(thread, first);
+	event_realloc(thread, first, before, second, event_stamp(thread, second), size + 2, node);
 	event_end(thread);
 	thread = begin();
-	before = event_stamp();
-	event_realloc(thread, second, before, second, event_stamp(), size + 3, node);
+	before = event_stamp(thread, second);
+	event_realloc(thread, second, before, second, event_stamp(thread, second), size + 3, node);
 	event_end(thread);
 	thread = begin();
-	event_free(thread, second, event_stamp());
+	event_free(thread, second, event_stamp(thread, second));
 	event_end(thread);
 }
 

@@ -141,8 +141,20 @@ static void test_sequence(void)
 	CHECK(at == writer.at);
 }
 
+/* Memory is one stream's until another one has an event there, and then nobody's for good. */
+static void test_claims(void)
+{
+	const uint64_t piece = 0x555555550000, next = piece + 0x10000;
+	CHECK(hs_claim(piece, 1) && hs_claim(piece + 0xffff, 1));
+	CHECK(hs_claim(next, 2) && hs_claim(next, 2));
+	CHECK(!hs_claim(piece + 8, 2) && !hs_claim(piece, 2));
+	CHECK(!hs_claim(piece, 1) && !hs_claim(piece, 3));
+	CHECK(hs_claim(next, 2) && !hs_claim(next, 1) && !hs_claim(next, 2));
+}
+
 int main(void)
 {
+	test_claims();
 	test_free();
 	test_alloc();
 	test_realloc();
