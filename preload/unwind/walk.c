@@ -170,11 +170,21 @@ static __attribute__((noinline)) bool grow(struct thread *thread, struct frame *
 	return true;
 }
 
+static inline bool too_deep(const struct thread *thread, const struct frame *pushed)
+{
+	return (char *)thread->limit - (char *)pushed >= HS_DEPTH_MOST * (int64_t)sizeof *pushed;
+}
+
 /* Room for one more pushed frame above the known ones, and within the depth limit. */
+static inline bool has_room(const struct thread *thread, const struct frame *pushed)
+{
+	return pushed > thread->known && !too_deep(thread, pushed);
+}
+
+/* Makes it. */
 static inline bool room(struct thread *thread, struct frame **pushed)
 {
-	return likely((char *)thread->limit - (char *)*pushed < HS_DEPTH_MOST * (int64_t)sizeof **pushed) &&
-	       (likely(*pushed > thread->known) || grow(thread, pushed));
+	return !too_deep(thread, *pushed) && (likely(*pushed > thread->known) || grow(thread, pushed));
 }
 
 /* libunwind finishes the stack. Its frames depend on more than we note, so each is stepped again next time.
@@ -262,7 +272,7 @@ struct walk {
 };
 
 /* false: no room, or too deep. The pointers into the array follow it when it grows. */
-static bool make_room(struct thread *thread, struct walk *walk)
+static __attribute__((noinline)) bool make_room(struct thread *thread, struct walk *walk)
 {
 	int64_t outer = walk->outer - thread->frames, top = walk->top ? walk->top - thread->frames : 0;
 	if (!room(thread, &walk->pushed))
@@ -274,7 +284,7 @@ static bool make_room(struct thread *thread, struct walk *walk)
 
 /* Pushes the frames that were written in place: what follows them does not begin where the remembered one
  * does. */
-static bool push_written(struct thread *thread, struct walk *walk)
+static __attribute__((noinline)) bool push_written(struct thread *thread, struct walk *walk)
 {
 	for (; walk->top && walk->top > walk->outer; walk->top--) {
 		if (!make_room(thread, walk))
@@ -282,24 +292,6 @@ static bool push_written(struct thread *thread, struct walk *walk)
 		*--walk->pushed = *walk->top;
 	}
 	walk->top = NULL;
-	return true;
-}
-
-/* For a frame that does not begin where the next remembered one does: gives up those that begin further in,
- * and pushes a frame unless one remains that begins there. *frame: it, or NULL. false: no room. */
-static __attribute__((noinline)) bool realign(struct thread *thread, struct walk *walk, uint64_t sp,
-					      struct frame **frame)
-{
-	*frame = NULL;
-	if (!push_written(thread, walk))
-		return false;
-	while (walk->outer->sp < sp)
-		walk->outer--;
-	if (walk->outer->sp == sp)
-		return true;
-	if (!make_room(thread, walk))
-		return false;
-	*frame = --walk->pushed;
 	return true;
 }
 
@@ -348,17 +340,27 @@ uint32_t hs_walk(struct thread *thread, uint64_t pc, uint64_t sp, uint64_t fp)
 	struct frame *outer = thread->known - 1, *top = NULL, *pushed = thread->limit;
 	enum outcome outcome = STEPPED;
 	do {
-		struct frame *frame = NULL;
-		if (unlikely(outer->sp != state.sp)) {
-			/* a copy: the pointers themselves stay in registers */
-			struct walk walk = {outer, top, pushed};
-			struct frame *new = NULL;
-			bool good = realign(thread, &walk, state.sp, &new);
-			outer = walk.outer, top = walk.top, pushed = walk.pushed, frame = new;
-			if (unlikely(!good))
-				return cut_pushed(thread, pushed);
+		struct frame *frame;
+		if (outer->sp != state.sp) {
+			if (top) {
+				struct walk walk = {outer, top, pushed};
+				bool good = push_written(thread, &walk);
+				outer = walk.outer, top = walk.top, pushed = walk.pushed;
+				if (unlikely(!good))
+					return cut_pushed(thread, pushed);
+			}
+			while (outer->sp < state.sp)
+				outer--;
 		}
-		if (unlikely(frame)) {
+		if (outer->sp != state.sp) {
+			if (unlikely(!has_room(thread, pushed))) {
+				struct walk walk = {outer, top, pushed};
+				bool good = make_room(thread, &walk);
+				outer = walk.outer, top = walk.top, pushed = walk.pushed;
+				if (unlikely(!good))
+					return cut_pushed(thread, pushed);
+			}
+			frame = --pushed;
 			frame->pc = state.pc;
 			frame->sp = state.sp;
 			frame->fp = state.fp;
