@@ -22,6 +22,15 @@ void *hs_pages(size_t bytes)
 	return pages < 0 && pages > -4096 ? NULL : (void *)pages;
 }
 
+void *hs_table_pages(size_t bytes)
+{
+	enum { HUGE_BYTES = 2 << 20 };
+	void *pages = hs_pages(bytes);
+	if (pages && bytes >= HUGE_BYTES)
+		arch_syscall(SYS_madvise, (long)pages, (long)bytes, MADV_HUGEPAGE, 0, 0, 0);
+	return pages;
+}
+
 void hs_pages_free(void *pages, size_t bytes)
 {
 	arch_syscall(SYS_munmap, (long)pages, (long)bytes, 0, 0, 0, 0);

@@ -121,6 +121,10 @@ void hs_signals_restore(uint64_t mask);
 
 /* Anonymous zero pages; NULL if there are none. */
 void *hs_pages(size_t bytes);
+/* Likewise, for a table that look-ups go all over: with small pages nearly each of them misses the TLB as
+ * well.
+ */
+void *hs_table_pages(size_t bytes);
 void hs_pages_free(void *pages, size_t bytes);
 
 /* ---- region ------------------------------------------------------------------------------------------ */

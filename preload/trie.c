@@ -16,7 +16,7 @@ static uint64_t table_bytes(uint64_t entries)
 
 static struct trie_table *new_table(uint64_t entries)
 {
-	struct trie_table *table = hs_pages(table_bytes(entries));
+	struct trie_table *table = hs_table_pages(table_bytes(entries));
 	if (table)
 		table->mask = entries - 1;
 	return table;

@@ -34,7 +34,7 @@ static void put(struct rule_table *table, uint64_t pc, unwind_rule value)
 static struct rule_table *new_table(const struct rule_table *old)
 {
 	uint64_t entries = old ? (old->mask + 1) * 2 : ENTRIES_AT_FIRST;
-	struct rule_table *table = hs_pages(table_bytes(entries));
+	struct rule_table *table = hs_table_pages(table_bytes(entries));
 	if (!table)
 		return NULL;
 	table->mask = entries - 1;
