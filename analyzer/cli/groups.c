@@ -14,7 +14,6 @@ uint32_t hs_site_own_frame(const struct hs_site *site)
 
 struct context {
 	const struct hs_groups *groups;
-	const struct own_line *lines; /* by site */
 	enum hs_metric metric;
 };
 
@@ -27,10 +26,9 @@ struct own_line {
 	uint64_t address; /* 0 if there is a file or a name */
 };
 
-static struct own_line make_line(const struct hs_profile *profile, const struct hs_site *site,
-				 struct hs_strings *names, uint32_t *name_of_function)
+static struct own_line make_line(const struct hs_profile *profile, uint32_t index, struct hs_strings *names,
+				 uint32_t *name_of_function)
 {
-	uint32_t index = hs_site_own_frame(site);
 	if (index == HS_NO_FRAME)
 		return (struct own_line){.file = "", .name = "", .module = UINT32_MAX};
 	const struct hs_frame *frame = &profile->frames[index];
@@ -66,43 +64,69 @@ static int compare_lines(const struct own_line *a, const struct own_line *b)
 	return order;
 }
 
-static int compare_sites_by_line(const void *a, const void *b, void *argument)
+static int compare_known_lines(const void *a, const void *b, void *lines)
 {
-	const struct context *context = argument;
-	uint32_t a_site = *(const uint32_t *)a, b_site = *(const uint32_t *)b;
-	int order = compare_lines(&context->lines[a_site], &context->lines[b_site]);
-	return order ? order : (a_site > b_site) - (a_site < b_site);
+	return compare_lines((struct own_line *)lines + *(const uint32_t *)a,
+			     (struct own_line *)lines + *(const uint32_t *)b);
+}
+
+/* Finds the line of each site's own frame, once for each frame: line_of[frame] is the place of its line among
+ * all, and the last one that of sites without frames. Returns how many lines there are. */
+static uint32_t find_lines(const struct hs_profile *profile, const struct hs_sites *sites, uint32_t *line_of)
+{
+	uint32_t none = profile->frame_count, count = 0, rank = 0;
+	struct own_line *lines = hs_allocate_zero((size_t)none + 1, sizeof(*lines));
+	uint32_t *order = hs_allocate_zero((size_t)none + 1, sizeof(*order));
+	uint32_t *name_of_function = hs_allocate_zero((size_t)profile->strings.count + 1, sizeof(uint32_t));
+	struct hs_strings names;
+	hs_strings_init(&names);
+	for (uint32_t i = 0; i < sites->count; i++) {
+		uint32_t own = hs_site_own_frame(&sites->items[i]), frame = own == HS_NO_FRAME ? none : own;
+		if (line_of[frame])
+			continue;
+		line_of[frame] = 1;
+		order[count++] = frame;
+		lines[frame] = make_line(profile, own, &names, name_of_function);
+	}
+	qsort_r(order, count, sizeof(*order), compare_known_lines, lines);
+	for (uint32_t i = 0; i < count; i++) {
+		rank += i && compare_lines(&lines[order[i - 1]], &lines[order[i]]) != 0;
+		line_of[order[i]] = rank;
+	}
+	hs_strings_free(&names);
+	free(name_of_function);
+	free(order);
+	free(lines);
+	return count ? rank + 1 : 0;
 }
 
 void hs_groups_make(struct hs_groups *groups, const struct hs_profile *profile, const struct hs_sites *sites)
 {
-	struct own_line *lines = hs_allocate_zero((size_t)sites->count + 1, sizeof(*lines));
-	uint32_t *name_of_function = hs_allocate_zero((size_t)profile->strings.count + 1, sizeof(uint32_t));
-	struct context context = {.lines = lines};
-	struct hs_strings names;
-	size_t capacity = 0;
-	hs_strings_init(&names);
-	*groups = (struct hs_groups){.sites = hs_allocate_zero((size_t)sites->count + 1, sizeof(uint32_t))};
+	uint32_t *line_of = hs_allocate_zero((size_t)profile->frame_count + 1, sizeof(*line_of));
+	uint32_t *group_of = hs_allocate_zero((size_t)sites->count + 1, sizeof(*group_of));
+	uint32_t first = 0;
+	*groups = (struct hs_groups){.count = find_lines(profile, sites, line_of)};
+	groups->sites = hs_allocate_zero((size_t)sites->count + 1, sizeof(*groups->sites));
+	groups->items = hs_allocate_zero((size_t)groups->count + 1, sizeof(*groups->items));
 	for (uint32_t i = 0; i < sites->count; i++) {
-		groups->sites[i] = i;
-		lines[i] = make_line(profile, &sites->items[i], &names, name_of_function);
+		uint32_t own = hs_site_own_frame(&sites->items[i]);
+		group_of[i] = line_of[own == HS_NO_FRAME ? profile->frame_count : own];
+		struct hs_group *group = &groups->items[group_of[i]];
+		if (group->count++ == 0)
+			group->frame = own;
+		hs_counts_add(&group->counts, &sites->items[i].counts);
 	}
-	qsort_r(groups->sites, sites->count, sizeof(uint32_t), compare_sites_by_line, &context);
+	for (uint32_t i = 0; i < groups->count; i++) {
+		groups->items[i].first = first;
+		first += groups->items[i].count;
+		groups->items[i].count = 0;
+	}
 	for (uint32_t i = 0; i < sites->count; i++) {
-		uint32_t index = groups->sites[i];
-		if (i == 0 || compare_lines(&lines[groups->sites[i - 1]], &lines[index]) != 0) {
-			groups->items =
-				hs_grow(groups->items, groups->count, &capacity, sizeof(*groups->items));
-			groups->items[groups->count++] = (struct hs_group){
-				.frame = hs_site_own_frame(&sites->items[index]), .first = i};
-		}
-		struct hs_group *group = &groups->items[groups->count - 1];
-		group->count++;
-		hs_counts_add(&group->counts, &sites->items[index].counts);
+		struct hs_group *group = &groups->items[group_of[i]];
+		groups->sites[group->first + group->count++] = i;
 	}
-	hs_strings_free(&names);
-	free(name_of_function);
-	free(lines);
+	free(group_of);
+	free(line_of);
 }
 
 void hs_groups_free(struct hs_groups *groups)

@@ -117,9 +117,9 @@ void hs_frame_row(struct hs_text *text, const struct hs_report *report, uint32_t
 void hs_report_title(struct hs_text *text, const struct hs_report *report, const char *title,
 		     const char *right);
 
-/* The stacks of one group: those that make up most of what the group's tables show. */
+/* The stacks of the groups items[shown[...]]: of each those that make up most of what its tables show. */
 void hs_report_stacks(struct hs_text *text, const struct hs_report *report, const struct hs_groups *groups,
-		      const struct hs_group *group);
+		      const uint32_t *shown, uint32_t count);
 
 /* The words for "at exit" that fit how the recording ended. */
 const char *hs_end_words(const struct hs_facts *facts);

@@ -285,10 +285,10 @@ void hs_report_sites(struct hs_text *text, const struct hs_report *report)
 	hs_groups_make(&work.groups, report->profile, report->sites);
 	work.shown = hs_allocate_zero((size_t)work.groups.count + 1, sizeof(*work.shown));
 	add_tables(text, &work);
-	if (work.shown_count)
+	if (work.shown_count) {
 		hs_report_title(text, report, "STACKS", "innermost frame first; > is your own line");
-	for (uint32_t i = 0; i < work.shown_count; i++)
-		hs_report_stacks(text, report, &work.groups, &work.groups.items[work.shown[i]]);
+		hs_report_stacks(text, report, &work.groups, work.shown, work.shown_count);
+	}
 	free(work.shown);
 	hs_groups_free(&work.groups);
 }

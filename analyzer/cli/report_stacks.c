@@ -23,23 +23,48 @@ struct stack {
 	struct hs_counts counts;
 };
 
-static bool is_start(const struct hs_profile *profile, uint32_t frame)
+/* What decides whether a frame is shown. */
+enum trait {
+	TRAIT_INTERNAL = 1,
+	TRAIT_LIBC = 2,
+	TRAIT_START = 4, /* libc, or the program's own start */
+	TRAIT_RUST = 8,  /* where Rust's way to the function that the user wrote ends */
+};
+
+struct making {
+	const struct hs_report *report;
+	uint8_t *traits; /* of each frame */
+};
+
+static uint8_t *find_traits(const struct hs_profile *profile)
 {
-	return hs_is_libc(profile, frame) ||
-	       strcmp(profile->strings.items[profile->frames[frame].function], "_start") == 0;
+	static const char rust[] = "__rust_begin_short_backtrace"; /* near the start of its name */
+	enum { UNKNOWN, NO, YES };
+	uint8_t *traits = hs_allocate_zero((size_t)profile->frame_count + 1, 1);
+	uint8_t *is_rust = hs_allocate_zero((size_t)profile->strings.count + 1, 1); /* by function */
+	for (uint32_t i = 0; i < profile->frame_count; i++) {
+		const struct hs_frame *frame = &profile->frames[i];
+		const char *name = profile->strings.items[frame->function];
+		bool libc = hs_is_libc(profile, i), start = libc || strcmp(name, "_start") == 0;
+		uint8_t *known = &is_rust[frame->function];
+		if (*known == UNKNOWN)
+			*known = memmem(name, strnlen(name, 256), rust, sizeof(rust) - 1) ? YES : NO;
+		traits[i] = (frame->internal ? TRAIT_INTERNAL : 0) | (libc ? TRAIT_LIBC : 0) |
+			    (start ? TRAIT_START : 0) | (*known == YES ? TRAIT_RUST : 0);
+	}
+	free(is_rust);
+	return traits;
 }
 
 /* Rust's way from its start of the program or of a thread to the function that the user wrote: the position
  * where it begins in frames[from .. end), or `end`. */
-static uint32_t skip_rust_start(const struct hs_profile *profile, const uint32_t *frames, uint32_t from,
+static uint32_t skip_rust_start(const struct making *making, const uint32_t *frames, uint32_t from,
 				uint32_t end)
 {
 	for (uint32_t i = from; i < end; i++) {
-		const char *name = profile->strings.items[profile->frames[frames[i]].function];
-		static const char wanted[] = "__rust_begin_short_backtrace"; /* near the start of its name */
-		if (memmem(name, strnlen(name, 256), wanted, sizeof(wanted) - 1) == NULL)
+		if (!(making->traits[frames[i]] & TRAIT_RUST))
 			continue;
-		while (i > from && profile->frames[frames[i - 1]].internal)
+		while (i > from && making->traits[frames[i - 1]] & TRAIT_INTERNAL)
 			i--;
 		return i;
 	}
@@ -47,18 +72,18 @@ static uint32_t skip_rust_start(const struct hs_profile *profile, const uint32_t
 }
 
 /* Plumbing between the user's own functions: std::sort, an executor's way from its main loop to a task. */
-static void skip_internal(const struct hs_profile *profile, struct stack *stack)
+static void skip_internal(const struct making *making, struct stack *stack)
 {
 	uint32_t internal = 0, count = 0, own = stack->own;
 	for (uint32_t i = 0; i < stack->count && i < DEEPEST_COPY; i++)
-		internal += profile->frames[stack->frames[i]].internal;
+		internal += making->traits[stack->frames[i]] & TRAIT_INTERNAL;
 	if (internal == 0 || internal == stack->count || stack->count > DEEPEST_COPY)
 		return;
-	stack->copy = hs_allocate_zero(stack->count - internal + 1, sizeof(*stack->copy));
+	stack->copy = hs_allocate(((size_t)stack->count - internal + 1) * sizeof(*stack->copy));
 	for (uint32_t i = 0; i < stack->count; i++) {
 		if (i == own)
 			stack->own = count;
-		if (i == own || !profile->frames[stack->frames[i]].internal)
+		if (i == own || !(making->traits[stack->frames[i]] & TRAIT_INTERNAL))
 			stack->copy[count++] = stack->frames[i];
 	}
 	if (own >= stack->count)
@@ -67,59 +92,30 @@ static void skip_internal(const struct hs_profile *profile, struct stack *stack)
 	stack->count = count;
 }
 
-static struct stack visible_stack(const struct hs_report *report, uint32_t index)
+static struct stack visible_stack(const struct making *making, uint32_t index)
 {
-	const struct hs_site *site = &report->sites->items[index];
+	const struct hs_site *site = &making->report->sites->items[index];
+	const uint32_t *frames = site->frames;
+	const uint8_t *traits = making->traits;
 	uint32_t first = 0, end = site->frame_count, own = site->own_frame;
-	if (!report->raw && own < end && !hs_is_libc(report->profile, site->frames[own])) {
-		while (first + 1 < own && hs_is_libc(report->profile, site->frames[first]) &&
-		       hs_is_libc(report->profile, site->frames[first + 1]))
+	if (!making->report->raw && own < end && !(traits[frames[own]] & TRAIT_LIBC)) {
+		while (first + 1 < own && traits[frames[first]] & TRAIT_LIBC &&
+		       traits[frames[first + 1]] & TRAIT_LIBC)
 			first++;
-		while (end > own + 1 && is_start(report->profile, site->frames[end - 1]))
+		while (end > own + 1 && traits[frames[end - 1]] & TRAIT_START)
 			end--;
-		end = skip_rust_start(report->profile, site->frames, own + 1, end);
+		end = skip_rust_start(making, frames, own + 1, end);
 	}
 	struct stack stack = {
-		.frames = site->frames + first,
+		.frames = frames + first,
 		.count = end - first,
 		.own = own < end ? own - first : end - first,
 		.order = index,
 		.counts = site->counts,
 	};
-	if (!report->raw)
-		skip_internal(report->profile, &stack);
+	if (!making->report->raw)
+		skip_internal(making, &stack);
 	return stack;
-}
-
-struct context {
-	const struct hs_profile *profile;
-	enum hs_metric metric;
-};
-
-static int compare_by_frames(const void *a, const void *b, void *argument)
-{
-	const struct context *context = argument;
-	const struct stack *first = a, *second = b;
-	for (uint32_t i = 0; i < first->count && i < second->count; i++) {
-		int order =
-			first->frames[i] == second->frames[i]
-				? 0
-				: hs_frames_compare(context->profile, first->frames[i], second->frames[i]);
-		if (order)
-			return order;
-	}
-	if (first->count != second->count)
-		return first->count < second->count ? -1 : 1;
-	return (first->order > second->order) - (first->order < second->order);
-}
-
-static int compare_by_metric(const void *a, const void *b, void *argument)
-{
-	const struct context *context = argument;
-	const struct stack *first = a, *second = b;
-	uint64_t one = hs_metric_value(&first->counts, context->metric),
-		 two = hs_metric_value(&second->counts, context->metric);
-	return hs_larger_first(one, first->order, two, second->order);
 }
 
 static bool same_frames(const struct hs_profile *profile, const struct stack *a, const struct stack *b)
@@ -127,50 +123,99 @@ static bool same_frames(const struct hs_profile *profile, const struct stack *a,
 	if (a->count != b->count)
 		return false;
 	for (uint32_t i = 0; i < a->count; i++) {
-		if (a->frames[i] != b->frames[i] &&
-		    hs_frames_compare(profile, a->frames[i], b->frames[i]) != 0)
+		if (hs_frames_compare(profile, a->frames[i], b->frames[i]) != 0)
 			return false;
 	}
 	return true;
 }
 
-/* The group's stacks, those that look the same merged. malloc'ed; returns how many. */
-static uint32_t make_stacks(const struct hs_report *report, const struct hs_groups *groups,
+/* The same for stacks that look the same. */
+static uint64_t hash_frames(const struct hs_profile *profile, const struct stack *stack)
+{
+	uint64_t hash = stack->count;
+	for (uint32_t i = 0; i < stack->count; i++)
+		hash = (hash ^ profile->frames[stack->frames[i]].rank) * 0x9e3779b97f4a7c15ULL;
+	return hash ^ hash >> 32;
+}
+
+/* The group's stacks, those that look the same merged, in the order of their first sites. malloc'ed; returns
+ * how many. */
+static uint32_t make_stacks(const struct making *making, const struct hs_groups *groups,
 			    const struct hs_group *group, struct stack **stacks)
 {
-	struct context context = {.profile = report->profile};
+	const struct hs_profile *profile = making->report->profile;
 	struct stack *all = hs_allocate_zero(group->count, sizeof(*all));
 	uint32_t count = 0;
-	for (uint32_t i = 0; i < group->count; i++)
-		all[i] = visible_stack(report, groups->sites[group->first + i]);
-	qsort_r(all, group->count, sizeof(*all), compare_by_frames, &context);
+	size_t slot_count = 16;
+	while (slot_count / 2 < group->count)
+		slot_count *= 2;
+	uint32_t *slots = hs_allocate_zero(slot_count, sizeof(*slots)); /* index + 1 */
 	for (uint32_t i = 0; i < group->count; i++) {
-		if (count && same_frames(report->profile, &all[count - 1], &all[i])) {
-			hs_counts_add(&all[count - 1].counts, &all[i].counts);
-			free(all[i].copy);
+		struct stack stack = visible_stack(making, groups->sites[group->first + i]);
+		size_t slot = hash_frames(profile, &stack) & (slot_count - 1);
+		while (slots[slot] && !same_frames(profile, &all[slots[slot] - 1], &stack))
+			slot = (slot + 1) & (slot_count - 1);
+		if (slots[slot]) {
+			hs_counts_add(&all[slots[slot] - 1].counts, &stack.counts);
+			free(stack.copy);
 		} else {
-			all[count++] = all[i];
+			all[count++] = stack;
+			slots[slot] = count;
 		}
 	}
+	free(slots);
 	*stacks = all;
 	return count;
 }
 
-/* Marks the stacks that make up four fifths of what each of the group's tables shows, three for a table at
- * most. Leaves them in the order of the first table. */
-static void choose_stacks(const struct hs_group *group, struct stack *stacks, uint32_t count)
+static int compare_by_metric(const void *a, const void *b, void *metric)
 {
-	for (int metric = HS_METRICS - 1; metric >= 0; metric--) {
-		struct context context = {.metric = (enum hs_metric)metric};
+	const struct stack *first = *(struct stack *const *)a, *second = *(struct stack *const *)b;
+	uint64_t one = hs_metric_value(&first->counts, *(enum hs_metric *)metric),
+		 two = hs_metric_value(&second->counts, *(enum hs_metric *)metric);
+	return hs_larger_first(one, first->order, two, second->order);
+}
+
+/* Marks the first stacks by a metric: three at most, or so many as make up four fifths of the group's `all`.
+ */
+static void choose_by_metric(enum hs_metric metric, uint64_t all, struct stack *stacks, uint32_t count)
+{
+	struct stack *best[STACKS_A_TABLE + 1];
+	uint32_t found = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		struct stack *stack = &stacks[i];
+		uint32_t place = found;
+		for (; place && compare_by_metric(&stack, &best[place - 1], &metric) < 0; place--)
+			best[place] = best[place - 1];
+		best[place] = stack;
+		found += found < STACKS_A_TABLE;
+	}
+	uint64_t covered = 0;
+	for (uint32_t i = 0; i < found && covered < all - all / 5; i++) {
+		best[i]->print = true;
+		covered += hs_metric_value(&best[i]->counts, metric);
+	}
+}
+
+/* The stacks that each of the group's tables is about, in the order of the first table. malloc'ed; returns
+ * how many. */
+static uint32_t choose_stacks(const struct hs_group *group, struct stack *stacks, uint32_t count,
+			      struct stack ***chosen)
+{
+	enum hs_metric first = HS_METRICS;
+	uint32_t chosen_count = 0;
+	for (unsigned metric = HS_METRICS; metric-- > 0;) {
 		if (!(group->tables & 1u << metric))
 			continue;
-		uint64_t all = hs_metric_value(&group->counts, context.metric), covered = 0;
-		qsort_r(stacks, count, sizeof(*stacks), compare_by_metric, &context);
-		for (uint32_t i = 0; i < count && i < STACKS_A_TABLE && covered < all - all / 5; i++) {
-			stacks[i].print = true;
-			covered += hs_metric_value(&stacks[i].counts, context.metric);
-		}
+		first = (enum hs_metric)metric;
+		choose_by_metric(first, hs_metric_value(&group->counts, first), stacks, count);
 	}
+	*chosen = hs_allocate_zero((size_t)HS_METRICS * STACKS_A_TABLE, sizeof(**chosen));
+	for (uint32_t i = 0; i < count; i++)
+		if (stacks[i].print)
+			(*chosen)[chosen_count++] = &stacks[i];
+	qsort_r(*chosen, chosen_count, sizeof(**chosen), compare_by_metric, &first);
+	return chosen_count;
 }
 
 /* What a stack or a group has done, without what it has not. */
@@ -281,13 +326,13 @@ static void add_stack(struct hs_text *text, const struct hs_report *report, cons
 		add_remark(text, report, "the ", stack->count - count, " further out as in the stack above");
 }
 
-void hs_report_stacks(struct hs_text *text, const struct hs_report *report, const struct hs_groups *groups,
+static void add_group(struct hs_text *text, const struct making *making, const struct hs_groups *groups,
 		      const struct hs_group *group)
 {
-	struct stack *stacks;
-	const struct stack *above = NULL;
-	uint32_t count = make_stacks(report, groups, group, &stacks), printed = 0;
-	choose_stacks(group, stacks, count);
+	const struct hs_report *report = making->report;
+	struct stack *stacks, **chosen;
+	uint32_t count = make_stacks(making, groups, group, &stacks);
+	uint32_t printed = choose_stacks(group, stacks, count, &chosen);
 	hs_text_addf(text, "\n" HS_BOLD "#%s  ", hs_count(group->number).text);
 	hs_frame_name(text, report, group->frame, report->columns - 40);
 	hs_text_add(text, HS_PLAIN);
@@ -296,21 +341,27 @@ void hs_report_stacks(struct hs_text *text, const struct hs_report *report, cons
 	hs_frame_place(text, report, group->frame, 32);
 	hs_text_add(text, "\n");
 	add_doings(text, report, "    ", &group->counts);
-	for (uint32_t i = 0; i < count; i++) {
+	for (uint32_t i = 0; i < printed; i++) {
 		char head[48];
-		if (!stacks[i].print)
-			continue;
-		printed++;
 		if (count > 1) {
-			snprintf(head, sizeof(head), "  stack %u of %u: ", printed, count);
-			add_doings(text, report, head, &stacks[i].counts);
+			snprintf(head, sizeof(head), "  stack %u of %u: ", i + 1, count);
+			add_doings(text, report, head, &chosen[i]->counts);
 		}
-		add_stack(text, report, &stacks[i], above);
-		above = &stacks[i];
+		add_stack(text, report, chosen[i], i ? chosen[i - 1] : NULL);
 	}
 	if (printed < count)
 		hs_text_addf(text, "  %s more; --json has all\n", hs_counted(count - printed, "stack").text);
 	for (uint32_t i = 0; i < count; i++)
 		free(stacks[i].copy);
+	free(chosen);
 	free(stacks);
+}
+
+void hs_report_stacks(struct hs_text *text, const struct hs_report *report, const struct hs_groups *groups,
+		      const uint32_t *shown, uint32_t count)
+{
+	struct making making = {.report = report, .traits = find_traits(report->profile)};
+	for (uint32_t i = 0; i < count; i++)
+		add_group(text, &making, groups, &groups->items[shown[i]]);
+	free(making.traits);
 }

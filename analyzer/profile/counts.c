@@ -200,6 +200,8 @@ int hs_counts_replay(struct hs_profile *profile, const uint32_t *group_of_node,
 	}
 	for (uint32_t g = 0; g < replay->group_count; g++) {
 		struct hs_counts *counts = &replay->groups[g];
+		if (!filled[g])
+			continue;
 		raise_maximum(counts, counts->peak_bytes, counts->peak_blocks);
 		raise_maximum(counts, counts->live_bytes, counts->live_blocks);
 	}

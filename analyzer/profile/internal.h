@@ -11,6 +11,9 @@ void hs_profile_warn(struct hs_profile *profile, const char *format, ...)
 /* Warns if the recorder counted otherwise. */
 void hs_profile_compare_totals(struct hs_profile *profile, const struct hs_totals *totals);
 
+/* Gives the frames their ranks, once they are all there (order.c). */
+void hs_frames_rank(struct hs_profile *profile);
+
 /* hs_replay_run_as for a file with counts instead of events: there is nothing to watch, and no thread but the
  * unknown one. Fails if the filter asks for what only events tell. */
 int hs_counts_replay(struct hs_profile *profile, const uint32_t *group_of_node,

@@ -4,13 +4,18 @@
 #include "base/memory.h"
 #include "heapscope/region.h"
 #include "heapscope/varint.h"
+#include "internal.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-static int take(struct hs_payload *payload, uint64_t *value)
+static inline int take(struct hs_payload *payload, uint64_t *value)
 {
+	if (payload->at < payload->end && *payload->at < 0x80) { /* most of them */
+		*value = *payload->at++;
+		return 0;
+	}
 	const uint8_t *next = hs_varint_get(payload->at, payload->end, value);
 	if (!next)
 		return -1;
@@ -267,6 +272,8 @@ int hs_load_nodes(struct hs_loader *loader, struct hs_payload payload, uint32_t 
 		return too_short(error);
 	if (first != profile->node_count)
 		return hs_fail(error, "stack %" PRIu64 " stands where %u is due", first, profile->node_count);
+	if (loader->node_capacity == 0)
+		loader->node_capacity = 1; /* the root stands already */
 	for (uint32_t i = 0; i < items; i++) {
 		uint64_t up, module, step;
 		uint32_t id = profile->node_count;
@@ -277,11 +284,12 @@ int hs_load_nodes(struct hs_loader *loader, struct hs_payload payload, uint32_t 
 		if (module > profile->module_count)
 			return hs_fail(error, "stack %u lies in a module that is not in the file", id);
 		address += (uint64_t)hs_unzigzag(step);
-		if (loader->node_capacity == 0)
-			loader->node_capacity = 1; /* the root stands already */
-		profile->nodes = hs_grow(profile->nodes, id, &loader->node_capacity, sizeof *profile->nodes);
-		loader->node_places = hs_grow(loader->node_places, id, &loader->node_place_capacity,
-					      sizeof *loader->node_places);
+		if (id >= loader->node_capacity)
+			profile->nodes =
+				hs_grow(profile->nodes, id, &loader->node_capacity, sizeof *profile->nodes);
+		if (id >= loader->node_place_capacity)
+			loader->node_places = hs_grow(loader->node_places, id, &loader->node_place_capacity,
+						      sizeof *loader->node_places);
 		profile->nodes[id] = (struct hs_node){.parent = id - (uint32_t)up};
 		loader->node_places[id] = (struct hs_pair){module, address};
 		profile->node_count++;
@@ -417,6 +425,7 @@ void hs_load_finish(struct hs_loader *loader)
 	}
 	free(ranges);
 	hs_pairs_free(&places);
+	hs_frames_rank(profile);
 	/* Without a footer the last sample tells best how long the program has run. */
 	for (uint32_t i = 0; i < profile->sample_count; i++)
 		if (profile->facts.end == HS_END_RUNNING &&

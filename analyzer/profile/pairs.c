@@ -3,6 +3,7 @@
 #include "base/memory.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Two rounds of multiply and fold (as in MurmurHash3's finalizer). */
 static size_t slot_of(const struct hs_pairs *pairs, uint64_t first, uint64_t second)
@@ -13,17 +14,28 @@ static size_t slot_of(const struct hs_pairs *pairs, uint64_t first, uint64_t sec
 	return (size_t)(sum ^ sum >> 33) & (pairs->slot_count - 1);
 }
 
-static void widen(struct hs_pairs *pairs)
+static void widen(struct hs_pairs *pairs, size_t slot_count)
 {
 	free(pairs->slots);
-	pairs->slot_count = pairs->slot_count ? pairs->slot_count * 2 : 64;
-	pairs->slots = hs_allocate_zero(pairs->slot_count, sizeof *pairs->slots);
+	pairs->slot_count = slot_count;
+	/* written at once: a page of zeros that is read first costs a second fault when it is written */
+	pairs->slots = hs_allocate(slot_count * sizeof *pairs->slots);
+	memset(pairs->slots, 0, slot_count * sizeof *pairs->slots);
 	for (uint32_t i = 0; i < pairs->count; i++) {
 		size_t slot = slot_of(pairs, pairs->items[i].first, pairs->items[i].second);
 		while (pairs->slots[slot])
 			slot = (slot + 1) & (pairs->slot_count - 1);
 		pairs->slots[slot] = i + 1;
 	}
+}
+
+void hs_pairs_reserve(struct hs_pairs *pairs, uint32_t count)
+{
+	size_t slot_count = 64;
+	while (slot_count / 2 < count)
+		slot_count *= 2;
+	if (slot_count > pairs->slot_count)
+		widen(pairs, slot_count);
 }
 
 void hs_pairs_free(struct hs_pairs *pairs)
@@ -56,7 +68,7 @@ uint32_t hs_pairs_find(const struct hs_pairs *pairs, uint64_t first, uint64_t se
 uint32_t hs_pairs_add(struct hs_pairs *pairs, uint64_t first, uint64_t second, bool *added)
 {
 	if ((size_t)pairs->count * 2 >= pairs->slot_count)
-		widen(pairs);
+		widen(pairs, pairs->slot_count ? pairs->slot_count * 2 : 64);
 	size_t slot = search(pairs, first, second);
 	if (added)
 		*added = pairs->slots[slot] == 0;

@@ -7,6 +7,7 @@
  *   fold.c       which frames are allocator or container internals
  *   suppressions.c  which stacks' live blocks are no leaks
  *   marks.c      phases and pauses: what the program said of itself
+ *   order.c      which frame comes before which in reports
  *   sites.c      nodes grouped by their folded stack
  */
 #ifndef HS_PROFILE_H
@@ -41,6 +42,7 @@ struct hs_frame {
 	uint64_t address;  /* return address - 1, link-time; 0 for the marks "cut" and "broken" */
 	bool inlined;      /* into the next frame outwards */
 	bool internal;     /* allocator or container plumbing (fold.c) */
+	uint32_t rank;     /* in the order of hs_frames_compare; the same if they look the same */
 };
 
 /* A node of the recorded trie; its frames, innermost first, are frames[first .. first + count). */

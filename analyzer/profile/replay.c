@@ -450,6 +450,7 @@ static void start_state(struct hs_replay_state *state, const struct hs_profile *
 	state->nodes = hs_allocate_zero(profile->node_count, sizeof *state->nodes);
 	for (uint32_t i = 0; group_of_node && i < profile->node_count; i++)
 		state->nodes[i].group = group_of_node[i];
+	state->peak_number = 1; /* a group with the stamp 0 has none */
 	hs_timeline_start(&state->timeline);
 }
 

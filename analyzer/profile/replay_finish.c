@@ -36,6 +36,8 @@ static void sum_up(struct hs_replay_state *state, struct hs_totals *totals)
 {
 	uint32_t count = state->how.by_lifetime ? state->node_groups : state->out->group_count;
 	for (uint32_t g = 0; g < count; g++) {
+		if (state->stamps[g] == 0) /* it never had a block: its page need not be touched */
+			continue;
 		hs_replay_save_peak(state, g);
 		hs_counts_add(&totals->counts, &state->groups[g]);
 	}

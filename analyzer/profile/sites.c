@@ -88,34 +88,35 @@ static uint32_t find_group(struct making *making, uint32_t stack, uint32_t rule)
 	return *group;
 }
 
+/* Nodes that nobody calls from have blocks of their own, most others have none. So the groups of the former
+ * come first: what the replay keeps of groups stays together. */
 static void group_nodes(struct making *making)
 {
-	const struct hs_suppressions *suppressions = making->profile->suppressions;
-	uint32_t node_count = making->profile->node_count;
-	making->group_of_node = hs_allocate_zero(node_count, sizeof *making->group_of_node);
-	making->group_of_stack = hs_allocate_zero(making->stacks.count, sizeof *making->group_of_stack);
+	const struct hs_profile *profile = making->profile;
+	const struct hs_suppressions *suppressions = profile->suppressions;
+	bool *is_parent = hs_allocate_zero(profile->node_count, sizeof *is_parent);
+	making->group_of_node = hs_allocate_zero(profile->node_count, sizeof *making->group_of_node);
+	making->group_of_stack = hs_allocate(making->stacks.count * sizeof *making->group_of_stack);
 	memset(making->group_of_stack, 0xff, making->stacks.count * sizeof *making->group_of_stack);
-	for (uint32_t id = 0; id < node_count; id++)
-		making->group_of_node[id] = find_group(making, making->folded[making->stacks.of_node[id]],
-						       suppressions ? suppressions->rule_of_node[id] : 0);
+	for (uint32_t id = 1; id < profile->node_count; id++)
+		is_parent[profile->nodes[id].parent] = true;
+	for (unsigned pass = 0; pass < 2; pass++)
+		for (uint32_t id = 0; id < profile->node_count; id++)
+			if (is_parent[id] == pass)
+				making->group_of_node[id] =
+					find_group(making, making->folded[making->stacks.of_node[id]],
+						   suppressions ? suppressions->rule_of_node[id] : 0);
+	free(is_parent);
 }
 
 /* ---- sites ----------------------------------------------------------------------------------------------
  */
 
-/* A site with what is needed until it has its final place. */
+/* A site to be: what it is sorted by, and where it comes from. */
 struct draft {
-	struct hs_site site;
+	uint64_t peak_bytes, allocated_bytes;
 	uint32_t stack, group;
 };
-
-static int deeper_first(const void *left, const void *right, void *context)
-{
-	const struct hs_stack *stacks = context;
-	uint32_t a = stacks[((const struct draft *)left)->stack].depth;
-	uint32_t b = stacks[((const struct draft *)right)->stack].depth;
-	return a < b ? 1 : a > b ? -1 : 0;
-}
 
 /* Writes the innermost `most` frames of a stack. */
 static uint32_t write_stack(const struct hs_stack *stacks, uint32_t stack, uint32_t most, uint32_t *frames)
@@ -127,15 +128,15 @@ static uint32_t write_stack(const struct hs_stack *stacks, uint32_t stack, uint3
 }
 
 /* Every stack on its own, cut to a depth at which they all fit. */
-static uint32_t *write_cut_frames(struct making *making, struct draft *drafts, uint32_t count)
+static uint32_t *write_cut_frames(struct making *making, const struct draft *drafts, struct hs_sites *sites)
 {
-	uint32_t most =
-		POOL_FRAMES_MOST / count > CUT_DEPTH_LEAST ? POOL_FRAMES_MOST / count : CUT_DEPTH_LEAST;
-	uint32_t *pool = hs_allocate_zero((size_t)most * count, sizeof *pool), *at = pool;
-	for (uint32_t i = 0; i < count; i++) {
-		drafts[i].site.frames = at;
-		drafts[i].site.frame_count = write_stack(making->stacks.items, drafts[i].stack, most, at);
-		at += drafts[i].site.frame_count;
+	uint32_t most = POOL_FRAMES_MOST / sites->count > CUT_DEPTH_LEAST ? POOL_FRAMES_MOST / sites->count
+									  : CUT_DEPTH_LEAST;
+	uint32_t *pool = hs_allocate_zero((size_t)most * sites->count, sizeof *pool), *at = pool;
+	for (uint32_t i = 0; i < sites->count; i++) {
+		sites->items[i].frames = at;
+		sites->items[i].frame_count = write_stack(making->stacks.items, drafts[i].stack, most, at);
+		at += sites->items[i].frame_count;
 	}
 	hs_profile_warn(making->profile, "only the innermost %u frames of each stack are shown", most);
 	return pool;
@@ -143,77 +144,69 @@ static uint32_t *write_cut_frames(struct making *making, struct draft *drafts, u
 
 /* Gives every site its frames, innermost first. A stack's frames are the tail of each deeper one's that runs
  * through it, so they share memory: a recursion of any depth takes its depth once. */
-static uint32_t *write_frames(struct making *making, struct draft *drafts, uint32_t count)
+static uint32_t *write_frames(struct making *making, const struct draft *drafts, struct hs_sites *sites)
 {
 	const struct hs_stack *stacks = making->stacks.items;
-	size_t *place =
-		hs_allocate_zero(making->stacks.count, sizeof *place); /* of a stack in the pool, + 1 */
+	enum { WANTED = 1, PLACES = 2 };
+	/* of a stack in the pool, + PLACES; WANTED: of a site and not written yet */
+	uint32_t *place = hs_allocate_zero(making->stacks.count, sizeof *place);
 	size_t used = 0, capacity = 0;
 	uint32_t *pool = hs_grow(NULL, 0, &capacity, sizeof *pool);
-	qsort_r(drafts, count, sizeof *drafts, deeper_first, making->stacks.items);
-	for (uint32_t i = 0; i < count && used <= POOL_FRAMES_MOST; i++) {
-		uint32_t stack = drafts[i].stack, depth = stacks[stack].depth;
-		if (place[stack] || depth == 0)
+	for (uint32_t i = 0; i < sites->count; i++)
+		place[drafts[i].stack] = WANTED;
+	/* callees stand behind their callers */
+	for (uint32_t last = making->stacks.count; last-- > 1 && used <= POOL_FRAMES_MOST;) {
+		uint32_t depth = stacks[last].depth;
+		if (place[last] != WANTED)
 			continue;
 		while (capacity < used + depth)
 			pool = hs_grow(pool, capacity, &capacity, sizeof *pool);
-		write_stack(stacks, stack, depth, pool + used);
-		for (uint32_t n = 0; n < depth; n++, stack = stacks[stack].parent)
-			if (!place[stack])
-				place[stack] = used + n + 1;
+		write_stack(stacks, last, depth, pool + used);
+		for (uint32_t stack = last, n = 0; n < depth; n++, stack = stacks[stack].parent)
+			if (place[stack] < PLACES)
+				place[stack] = (uint32_t)used + n + PLACES;
 		used += depth;
 	}
 	if (used > POOL_FRAMES_MOST) {
 		free(pool);
-		pool = write_cut_frames(making, drafts, count);
+		pool = write_cut_frames(making, drafts, sites);
 	} else {
-		for (uint32_t i = 0; i < count; i++) {
-			drafts[i].site.frame_count = stacks[drafts[i].stack].depth;
-			drafts[i].site.frames = pool;
-			if (drafts[i].site.frame_count)
-				drafts[i].site.frames += place[drafts[i].stack] - 1;
+		for (uint32_t i = 0; i < sites->count; i++) {
+			struct hs_site *site = &sites->items[i];
+			site->frame_count = stacks[drafts[i].stack].depth;
+			site->frames = pool;
+			if (site->frame_count)
+				site->frames += place[drafts[i].stack] - PLACES;
 		}
 	}
 	free(place);
 	return pool;
 }
 
-int hs_frames_compare(const struct hs_profile *profile, uint32_t left, uint32_t right)
+/* By the frames, innermost first; a stack that the other one begins with comes before it. */
+static int compare_stacks(const struct making *making, uint32_t left, uint32_t right)
 {
-	if (left == right)
-		return 0;
-	if (left == HS_NO_FRAME || right == HS_NO_FRAME)
-		return left == HS_NO_FRAME ? -1 : 1;
-	const struct hs_frame *a = &profile->frames[left], *b = &profile->frames[right];
-	char *const *text = profile->strings.items;
-	int order = a->function == b->function ? 0 : strcmp(text[a->function], text[b->function]);
-	if (order == 0 && a->file != b->file)
-		order = strcmp(text[a->file], text[b->file]);
-	if (order == 0 && a->line != b->line)
-		order = a->line < b->line ? -1 : 1;
-	if (order == 0 && a->module != b->module)
-		order = a->module < b->module ? -1 : 1;
-	if (order == 0 && a->function == 0 && a->address != b->address)
-		order = a->address < b->address ? -1 : 1;
-	return order;
+	const struct hs_stack *stacks = making->stacks.items;
+	const struct hs_frame *frames = making->profile->frames;
+	for (; left != right && left && right; left = stacks[left].parent, right = stacks[right].parent) {
+		uint32_t a = frames[stacks[left].frame].rank, b = frames[stacks[right].frame].rank;
+		if (a != b)
+			return a < b ? -1 : 1;
+	}
+	return left == right ? 0 : left ? 1 : -1;
 }
 
 static int larger_first(const void *left, const void *right, void *context)
 {
-	const struct hs_site *a = &((const struct draft *)left)->site,
-			     *b = &((const struct draft *)right)->site;
-	if (a->counts.peak_bytes != b->counts.peak_bytes)
-		return a->counts.peak_bytes > b->counts.peak_bytes ? -1 : 1;
-	if (a->counts.allocated_bytes != b->counts.allocated_bytes)
-		return a->counts.allocated_bytes > b->counts.allocated_bytes ? -1 : 1;
-	for (uint32_t i = 0; i < a->frame_count && i < b->frame_count; i++) {
-		int order = hs_frames_compare(context, a->frames[i], b->frames[i]);
-		if (order)
-			return order;
-	}
-	if (a->frame_count != b->frame_count)
-		return a->frame_count < b->frame_count ? -1 : 1;
-	return (a->suppression > b->suppression) - (a->suppression < b->suppression);
+	const struct draft *a = left, *b = right;
+	const struct making *making = context;
+	if (a->peak_bytes != b->peak_bytes)
+		return a->peak_bytes > b->peak_bytes ? -1 : 1;
+	if (a->allocated_bytes != b->allocated_bytes)
+		return a->allocated_bytes > b->allocated_bytes ? -1 : 1;
+	int order = compare_stacks(making, a->stack, b->stack);
+	uint32_t one = making->groups[a->group].rule, two = making->groups[b->group].rule;
+	return order ? order : (one > two) - (one < two);
 }
 
 /* Maps the nodes that have events to their sites; finds how many frames each site left out. */
@@ -239,31 +232,45 @@ static void place_nodes(struct making *making, const struct draft *drafts, struc
 	free(site_of_group);
 }
 
+/* One for each group that has blocks; sorted. */
+static struct draft *make_drafts(struct making *making, const struct hs_replay *replay, uint32_t *count)
+{
+	bool *has_blocks = hs_allocate_zero(making->group_count, sizeof *has_blocks);
+	for (uint32_t id = 0; id < making->profile->node_count; id++) {
+		bool *has = &has_blocks[making->group_of_node[id]];
+		*count += replay->node_used[id] && !*has;
+		*has |= replay->node_used[id];
+	}
+	struct draft *drafts = hs_allocate_zero(*count, sizeof *drafts), *next = drafts;
+	for (uint32_t g = 0; g < making->group_count; g++)
+		if (has_blocks[g])
+			*next++ = (struct draft){.peak_bytes = replay->groups[g].peak_bytes,
+						 .allocated_bytes = replay->groups[g].allocated_bytes,
+						 .stack = making->groups[g].stack,
+						 .group = g};
+	free(has_blocks);
+	qsort_r(drafts, *count, sizeof *drafts, larger_first, making);
+	return drafts;
+}
+
 static void make_sites(struct making *making, struct hs_sites *sites)
 {
-	struct draft *drafts = hs_allocate_zero(making->group_count, sizeof *drafts);
 	struct hs_counts *totals = &sites->replay.totals.counts;
-	for (uint32_t g = 0; g < making->group_count; g++) {
-		struct hs_counts *counts = &sites->replay.groups[g];
-		if (!hs_counts_any(counts))
-			continue;
-		if (making->groups[g].rule) {
+	struct draft *drafts = make_drafts(making, &sites->replay, &sites->count);
+	sites->items = hs_allocate_zero(sites->count, sizeof *sites->items);
+	sites->frame_pool = write_frames(making, drafts, sites);
+	for (uint32_t i = 0; i < sites->count; i++) {
+		struct hs_site *site = &sites->items[i];
+		struct hs_counts *counts = &sites->replay.groups[drafts[i].group];
+		site->suppression = making->groups[drafts[i].group].rule;
+		if (site->suppression) {
 			counts->suppressed_bytes = counts->live_bytes;
 			counts->suppressed_blocks = counts->live_blocks;
 			totals->suppressed_bytes += counts->live_bytes;
 			totals->suppressed_blocks += counts->live_blocks;
 		}
-		drafts[sites->count++] = (struct draft){.site.counts = *counts,
-							.site.suppression = making->groups[g].rule,
-							.stack = making->groups[g].stack,
-							.group = g};
-	}
-	sites->frame_pool = write_frames(making, drafts, sites->count);
-	qsort_r(drafts, sites->count, sizeof *drafts, larger_first, making->profile);
-	sites->items = hs_allocate_zero(sites->count, sizeof *sites->items);
-	for (uint32_t i = 0; i < sites->count; i++) {
-		sites->items[i] = drafts[i].site;
-		sites->items[i].own_frame = find_own_frame(making, &sites->items[i]);
+		site->counts = *counts;
+		site->own_frame = find_own_frame(making, site);
 	}
 	place_nodes(making, drafts, sites);
 	free(drafts);

@@ -26,6 +26,7 @@ void hs_stacks_make(const struct hs_profile *profile, const uint32_t *key_of_fra
 	*stacks = (struct hs_stacks){.count = 1};
 	stacks->items = hs_grow(NULL, 0, &stacks->capacity, sizeof *stacks->items);
 	stacks->items[0] = (struct hs_stack){0};
+	hs_pairs_reserve(&known, profile->node_count);
 	stacks->of_node = hs_allocate_zero(profile->node_count, sizeof *stacks->of_node);
 	for (uint32_t id = 1; id < profile->node_count; id++) {
 		const struct hs_node *node = &profile->nodes[id];

@@ -121,21 +121,22 @@ void hs_suppressions_free(struct hs_suppressions *suppressions)
 /* ---- matching -------------------------------------------------------------------------------------------
  */
 
-/* What was found out about a string, as the text that user's rules look at and as a function of a library. */
+/* What was found out about a string, as the text that user's rules look at and as a function of each library.
+ */
 struct known_string {
-	uint32_t rule; /* index + 1; 0: not tried yet; UINT32_MAX: none */
-	uint32_t kept; /* likewise, of a built-in rule, in a function of `library` */
-	uint8_t library;
-	uint8_t is_std; /* 1 no, 2 yes; 0: not tried yet */
+	uint32_t rule;                   /* index + 1; 0: not tried yet; UINT32_MAX: none */
+	uint32_t kept[HS_KEPT_BY_COUNT]; /* likewise, of a built-in rule for that library */
+	uint8_t is_std;                  /* 1 no, 2 yes; 0: not tried yet */
 };
 
-/* A node with its callers. */
+/* A node with its callers; or its own frames, of which many nodes have the same. */
 struct known_node {
 	uint32_t rule; /* + 1: a user's or the program's, of the innermost frame that one matches; 0: none */
 	uint32_t anywhere; /* likewise: a built-in one that looks at all frames */
 	uint32_t kept;     /* likewise: a built-in one, in the innermost frames that are of one library */
 	uint8_t library;   /* of the innermost frame */
 	uint8_t caller;    /* of the first frame outwards that is of another one */
+	bool one_library;  /* own frames: there is no other one among them */
 };
 
 struct matching {
@@ -143,7 +144,10 @@ struct matching {
 	const struct hs_profile *profile;
 	struct known_string *strings;
 	struct known_node *nodes;
+	struct known_node *own; /* by the first of the frames */
+	bool *own_known;
 	uint8_t *library_of_module;
+	uint32_t rule_of_library[HS_KEPT_BY_COUNT][HS_KEPT_BY_COUNT]; /* by caller; + 1, 0 none */
 };
 
 static uint32_t module_string(const struct hs_profile *profile, const struct hs_frame *frame)
@@ -195,61 +199,72 @@ static uint8_t library_of_frame(struct matching *matching, const struct hs_frame
 /* The built-in rule for a function of a library; ANY: those that do not ask whose it is. */
 static uint32_t kept_rule(struct matching *matching, uint32_t function, uint8_t library)
 {
-	struct known_string *known = &matching->strings[function];
-	if (known->kept && known->library == library)
-		return known->kept == UINT32_MAX ? 0 : known->kept;
-	known->kept = UINT32_MAX;
-	known->library = library;
+	uint32_t *known = &matching->strings[function].kept[library];
+	if (*known)
+		return *known == UINT32_MAX ? 0 : *known;
+	*known = UINT32_MAX;
 	for (uint32_t i = 0; i < matching->suppressions->count; i++) {
 		const struct hs_suppression *rule = &matching->suppressions->items[i];
 		if (!rule->kept || rule->kept->library != library || rule->kept->caller ||
 		    !hs_suppression_matches(rule->pattern, matching->profile->strings.items[function]))
 			continue;
-		known->kept = i + 1;
-		return known->kept;
+		*known = i + 1;
+		return *known;
 	}
 	return 0;
 }
 
-/* A built-in rule for whatever a library allocates, in general or when `caller` called it. */
-static uint32_t rule_of_library(const struct matching *matching, uint8_t library, uint8_t caller)
+/* The built-in rules for whatever a library allocates, in general or when a certain one called it. */
+static void find_rules_of_libraries(struct matching *matching)
 {
-	for (uint32_t i = 0; library && i < matching->suppressions->count; i++) {
+	for (uint32_t i = matching->suppressions->count; i-- > 0;) {
 		const struct hs_kept *kept = matching->suppressions->items[i].kept;
-		if (kept && kept->library == library && !kept->function &&
-		    (kept->caller == HS_KEPT_BY_ANY || kept->caller == caller))
-			return i + 1;
+		if (!kept || kept->library == HS_KEPT_BY_ANY || kept->function)
+			continue;
+		for (unsigned caller = 0; caller < HS_KEPT_BY_COUNT; caller++)
+			if (kept->caller == HS_KEPT_BY_ANY || kept->caller == caller)
+				matching->rule_of_library[kept->library][caller] = i + 1;
 	}
-	return 0;
+}
+
+static struct known_node know_frames(struct matching *matching, const struct hs_frame *frames, uint32_t count)
+{
+	struct known_node known = {.rule = rule_of_frames(matching, frames, count), .one_library = true};
+	for (uint32_t i = 0; i < count; i++) {
+		uint8_t library = library_of_frame(matching, &frames[i]);
+		if (i == 0)
+			known.library = library;
+		if (library != known.library && known.one_library) {
+			known.one_library = false;
+			known.caller = library;
+		}
+		if (known.one_library && library && !known.kept)
+			known.kept = kept_rule(matching, frames[i].function, library);
+	}
+	for (uint32_t i = 0; i < count && !known.anywhere; i++)
+		known.anywhere = kept_rule(matching, frames[i].function, HS_KEPT_BY_ANY);
+	return known;
 }
 
 /* Callers first, so that a node knows all about its own. */
 static void know_node(struct matching *matching, uint32_t id)
 {
 	const struct hs_node *node = &matching->profile->nodes[id];
-	const struct hs_frame *frames = &matching->profile->frames[node->first_frame];
 	const struct known_node *parent = &matching->nodes[node->parent];
 	struct known_node *known = &matching->nodes[id];
-	known->rule = rule_of_frames(matching, frames, node->frame_count);
-	bool one_library = true;
-	for (uint32_t i = 0; i < node->frame_count; i++) {
-		uint8_t library = library_of_frame(matching, &frames[i]);
-		if (i == 0)
-			known->library = library;
-		if (library != known->library && one_library) {
-			one_library = false;
-			known->caller = library;
-		}
-		if (one_library && library && !known->kept)
-			known->kept = kept_rule(matching, frames[i].function, library);
+	*known = (struct known_node){.one_library = true};
+	if (node->frame_count && !matching->own_known[node->first_frame]) {
+		matching->own_known[node->first_frame] = true;
+		matching->own[node->first_frame] = know_frames(
+			matching, &matching->profile->frames[node->first_frame], node->frame_count);
 	}
-	for (uint32_t i = 0; i < node->frame_count && !known->anywhere; i++)
-		known->anywhere = kept_rule(matching, frames[i].function, HS_KEPT_BY_ANY);
+	if (node->frame_count)
+		*known = matching->own[node->first_frame];
 	if (!known->rule)
 		known->rule = parent->rule;
 	if (!known->anywhere)
 		known->anywhere = parent->anywhere;
-	if (!one_library)
+	if (!known->one_library)
 		return;
 	known->caller = parent->library == known->library ? parent->caller : parent->library;
 	if (!known->kept && parent->library == known->library)
@@ -262,7 +277,7 @@ static uint32_t choose(const struct matching *matching, const struct known_node 
 		return node->rule;
 	if (node->kept)
 		return node->kept;
-	uint32_t rule = rule_of_library(matching, node->library, node->caller);
+	uint32_t rule = matching->rule_of_library[node->library][node->caller];
 	return rule ? rule : node->anywhere;
 }
 
@@ -296,8 +311,11 @@ void hs_suppressions_apply(struct hs_suppressions *suppressions, struct hs_profi
 		.profile = profile,
 		.strings = hs_allocate_zero((size_t)profile->strings.count + 1, sizeof(*matching.strings)),
 		.nodes = hs_allocate_zero((size_t)profile->node_count + 1, sizeof(*matching.nodes)),
+		.own = hs_allocate_zero((size_t)profile->frame_count + 1, sizeof(*matching.own)),
+		.own_known = hs_allocate_zero((size_t)profile->frame_count + 1, sizeof(*matching.own_known)),
 		.library_of_module = find_libraries(profile),
 	};
+	find_rules_of_libraries(&matching);
 	suppressions->rule_of_node = hs_allocate_zero((size_t)profile->node_count + 1, sizeof(uint32_t));
 	for (uint32_t id = 1; id < profile->node_count; id++) {
 		know_node(&matching, id);
@@ -305,6 +323,8 @@ void hs_suppressions_apply(struct hs_suppressions *suppressions, struct hs_profi
 	}
 	free(matching.strings);
 	free(matching.nodes);
+	free(matching.own);
+	free(matching.own_known);
 	free(matching.library_of_module);
 	profile->suppressions = suppressions;
 }
