@@ -24,6 +24,12 @@ static void make_room(struct hs_text *text, size_t count)
 	text->capacity = capacity;
 }
 
+char *hs_text_room(struct hs_text *text, size_t bytes)
+{
+	make_room(text, bytes);
+	return text->bytes + text->count;
+}
+
 void hs_text_add_bytes(struct hs_text *text, const char *added, size_t count)
 {
 	make_room(text, count);

@@ -22,6 +22,9 @@ struct hs_text {
 void hs_text_free(struct hs_text *text);
 void hs_text_add(struct hs_text *text, const char *added);
 void hs_text_add_bytes(struct hs_text *text, const char *added, size_t count);
+/* Room for so many bytes at the end, for the caller to write to, who then sets `count`. They need no NUL if
+ * something else is added before the text is read as a string. */
+char *hs_text_room(struct hs_text *text, size_t bytes);
 void hs_text_addf(struct hs_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void hs_text_vaddf(struct hs_text *text, const char *format, va_list arguments);
 void hs_text_repeat(struct hs_text *text, const char *added, size_t times);

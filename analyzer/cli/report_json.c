@@ -3,11 +3,14 @@
 
 #include "cli/json.h"
 #include "cli/suppress.h"
+#include "export/numbers.h"
 #include "profile/filter.h"
 #include "profile/fold.h"
 
+#include <stdlib.h>
+
 static void add_site(struct hs_text *text, const struct hs_report *report, const struct hs_site *site,
-		     struct hs_json_frames *frames)
+		     const uint32_t *number_of_frame, const struct hs_number_text *numbers)
 {
 	hs_text_add(text, "{");
 	hs_json_add_counts(text, &site->counts, report->sites->replay.unknown);
@@ -19,29 +22,46 @@ static void add_site(struct hs_text *text, const struct hs_report *report, const
 	hs_text_add(text, ",\"folded_frames\":");
 	hs_json_add_integer(text, site->folded_frames);
 	hs_text_add(text, ",\"frames\":[");
-	for (uint32_t position = 0; position < site->frame_count; position++) {
-		hs_text_add(text, position ? "," : "");
-		hs_json_add_integer(text, hs_json_frames_number(frames, site->frames[position]));
-	}
+	char *at = hs_text_room(text, (size_t)site->frame_count * HS_NUMBER_ROOM);
+	for (uint32_t position = 0; position < site->frame_count; position++)
+		at = hs_put_number(at, &numbers[number_of_frame[site->frames[position]] - 1]);
+	text->count = (size_t)(at - text->bytes) - (site->frame_count > 0); /* without the last comma */
 	hs_text_add(text, "],\"suppression\":");
-	hs_json_add(text, hs_suppression_of_site_json(report->profile, site));
+	if (site->suppression)
+		hs_json_add(text, hs_suppression_of_site_json(report->profile, site));
+	else
+		hs_text_add(text, "null");
 	hs_text_add(text, "}");
 }
 
-/* The sites as text: there may be very many. */
-static struct hs_text make_sites(const struct hs_report *report, struct hs_json_frames *frames)
+static uint32_t site_rows(const struct hs_report *report)
 {
-	struct hs_text text = {0};
 	uint32_t count = report->sites->count;
-	if (report->rows && report->rows < count)
-		count = (uint32_t)report->rows;
-	hs_text_add(&text, "[");
+	return report->rows && report->rows < count ? (uint32_t)report->rows : count;
+}
+
+static void number_frames_of_sites(const struct hs_report *report, struct hs_json_frames *frames)
+{
+	uint32_t count = site_rows(report);
 	for (uint32_t i = 0; i < count; i++) {
-		hs_text_add(&text, i ? "," : "");
-		add_site(&text, report, &report->sites->items[i], frames);
+		const struct hs_site *site = &report->sites->items[i];
+		for (uint32_t position = 0; position < site->frame_count; position++)
+			hs_json_frames_number(frames, site->frames[position]);
 	}
-	hs_text_add(&text, "]");
-	return text;
+}
+
+/* The sites as text, not as a tree: there may be very many. */
+static void add_sites(struct hs_text *text, const struct hs_report *report, const uint32_t *number_of_frame)
+{
+	uint32_t count = site_rows(report);
+	struct hs_number_text *numbers = hs_number_texts(report->profile->frame_count);
+	hs_text_add(text, "[");
+	for (uint32_t i = 0; i < count; i++) {
+		hs_text_add(text, i ? "," : "");
+		add_site(text, report, &report->sites->items[i], number_of_frame, numbers);
+	}
+	hs_text_add(text, "]");
+	free(numbers);
 }
 
 static json_t *pair(uint64_t time_us, uint64_t bytes)
@@ -143,10 +163,10 @@ void hs_report_json(struct hs_text *text, const struct hs_report *report)
 	hs_json_put(document, "hidden", hidden_json(report));
 	struct hs_json_frames frames;
 	hs_json_frames_start(&frames, report->profile);
-	struct hs_text sites = make_sites(report, &frames);
+	number_frames_of_sites(report, &frames);
 	hs_json_put(document, "site_count", hs_json_integer(report->sites->count));
 	hs_report_views_json(document, report, &frames);
-	hs_json_frames_end(&frames, document);
+	hs_json_frames_put(&frames, document);
 	for (uint32_t i = 0; i < replay->point_count; i++)
 		json_array_append_new(timeline,
 				      pair(replay->timeline[i].time_us, replay->timeline[i].heap_bytes));
@@ -166,7 +186,7 @@ void hs_report_json(struct hs_text *text, const struct hs_report *report)
 	hs_json_add(text, document);
 	text->count--; /* the document's end: the sites are the last of it */
 	hs_text_add(text, ",\"sites\":");
-	hs_text_add_bytes(text, sites.bytes, sites.count);
+	add_sites(text, report, frames.index_of_frame);
 	hs_text_add(text, "}\n");
-	hs_text_free(&sites);
+	hs_json_frames_free(&frames);
 }

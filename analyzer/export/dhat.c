@@ -4,11 +4,13 @@
 #include "dhat.h"
 
 #include "base/memory.h"
+#include "numbers.h"
 #include "stacks.h"
 #include "text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void write_command(const struct hs_facts *facts, FILE *output)
 {
@@ -51,8 +53,10 @@ static void write_head(const struct hs_profile *profile, const struct hs_dhat *d
 	write_extension(profile, dhat, output);
 }
 
-static void write_point(const struct hs_dhat_point *point, const uint32_t *number_of_line, FILE *output)
+static void add_point(struct hs_text *text, const struct hs_dhat_point *point,
+		      const struct hs_number_text *numbers, const uint32_t *number_of_line)
 {
+	enum { KEYS_MOST = 100 }; /* bytes of all the keys */
 	const struct hs_counts *counts = &point->counts;
 	const struct {
 		const char *key;
@@ -64,12 +68,16 @@ static void write_point(const struct hs_dhat_point *point, const uint32_t *numbe
 		{",\"gbk\":", counts->peak_blocks},    {",\"eb\":", counts->live_bytes},
 		{",\"ebk\":", counts->live_blocks},
 	};
-	for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-		fprintf(output, "%s%" PRIu64, fields[i].key, fields[i].value);
-	fputs(",\"fs\":", output);
+	enum { FIELDS = sizeof fields / sizeof *fields };
+	char *at = hs_text_room(text, KEYS_MOST + FIELDS * HS_DIGITS_MOST +
+					      (size_t)point->line_count * HS_NUMBER_ROOM);
+	for (size_t i = 0; i < FIELDS; i++)
+		at = hs_put_digits(stpcpy(at, fields[i].key), fields[i].value);
+	at = stpcpy(at, ",\"fs\":[");
 	for (uint32_t i = 0; i < point->line_count; i++)
-		fprintf(output, "%c%u", i ? ',' : '[', number_of_line[point->lines[i]]);
-	fputs("]}", output);
+		at = hs_put_number(at, &numbers[number_of_line[point->lines[i]]]);
+	at = stpcpy(at - 1, "]}"); /* in place of the last comma: a point has lines */
+	text->count = (size_t)(at - text->bytes);
 }
 
 /* Numbers the lines that points use, in the order of their first use. */
@@ -94,11 +102,17 @@ static void write_points(const struct hs_dhat *dhat, FILE *output)
 {
 	uint32_t *line_of_number, count;
 	uint32_t *numbers = number_lines(dhat, &line_of_number, &count);
+	struct hs_number_text *texts = hs_number_texts(count);
+	struct hs_text text = {0};
 	fputs("\"pps\":[", output);
 	for (uint32_t p = 0; p < dhat->point_count; p++) {
-		fputs(p ? ",\n" : "\n", output);
-		write_point(&dhat->points[p], numbers, output);
+		hs_text_add(&text, p ? ",\n" : "\n");
+		add_point(&text, &dhat->points[p], texts, numbers);
+		hs_text_drain(&text, HS_WORTH_WRITING, output);
 	}
+	hs_text_drain(&text, 0, output);
+	hs_text_free(&text);
+	free(texts);
 	fputs("],\n\"ftbl\":[\"[root]\"", output);
 	for (uint32_t n = 1; n < count; n++) {
 		fputs(",\n", output);

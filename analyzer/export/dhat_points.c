@@ -90,14 +90,18 @@ static int count_stacks(struct making *making, struct hs_error *error)
 	struct hs_replay replay;
 	if (hs_replay_run(making->profile, making->stacks.of_node, making->stacks.count, &replay, error) != 0)
 		return -1;
+	bool *has_blocks = hs_allocate_zero(making->stacks.count, sizeof *has_blocks);
 	uint32_t count = 0;
-	for (uint32_t s = 0; s < making->stacks.count; s++)
-		count += hs_counts_any(&replay.groups[s]);
+	for (uint32_t id = 0; id < making->profile->node_count; id++) {
+		bool *has = &has_blocks[making->stacks.of_node[id]];
+		count += replay.node_used[id] && !*has;
+		*has |= replay.node_used[id];
+	}
 	making->points = hs_allocate_zero(count, sizeof *making->points);
 	making->stack_of_point = hs_allocate_zero(count, sizeof *making->stack_of_point);
 	making->point_of_stack_point = hs_allocate_zero(count, sizeof *making->point_of_stack_point);
 	for (uint32_t s = 0; s < making->stacks.count; s++) {
-		if (!hs_counts_any(&replay.groups[s]))
+		if (!has_blocks[s])
 			continue;
 		making->points[making->point_count].counts = replay.groups[s];
 		making->point_of_stack_point[making->point_count] = making->point_count;
@@ -105,6 +109,7 @@ static int count_stacks(struct making *making, struct hs_error *error)
 	}
 	making->stack_point_count = making->point_count;
 	making->dhat->totals = replay.totals;
+	free(has_blocks);
 	hs_replay_free(&replay);
 	return 0;
 }

@@ -2,6 +2,7 @@
 #include "json.h"
 
 #include "base/memory.h"
+#include "numbers.h"
 #include "text.h"
 
 #include <stdio.h>
@@ -20,13 +21,10 @@ json_t *hs_json_integer(uint64_t value)
 
 void hs_json_add_integer(struct hs_text *text, uint64_t value)
 {
-	char digits[24], *at = digits + sizeof(digits);
-	if (value > INT64_MAX) /* as hs_json_integer */
-		value = INT64_MAX;
-	do
-		*--at = (char)('0' + value % 10);
-	while (value /= 10);
-	hs_text_add_bytes(text, at, (size_t)(digits + sizeof(digits) - at));
+	char digits[HS_DIGITS_MOST];
+	/* as hs_json_integer */
+	char *end = hs_put_digits(digits, value > INT64_MAX ? INT64_MAX : value);
+	hs_text_add_bytes(text, digits, (size_t)(end - digits));
 }
 
 static void put_known(json_t *object, const char *name, uint64_t value, bool known)
@@ -69,26 +67,24 @@ void hs_json_put_counts(json_t *object, const struct hs_counts *counts, bool max
 	put_known(object, "suppressed_blocks", counts->suppressed_blocks, !(unknown & HS_TOLD_LIVE_BLOCKS));
 }
 
-static void add_known(struct hs_text *text, const char *name, uint64_t value, bool known)
+static char *put_field(char *at, const char *name, uint64_t value, bool known)
 {
-	hs_text_add(text, "\"");
-	hs_text_add(text, name);
-	hs_text_add(text, "\":");
-	if (known)
-		hs_json_add_integer(text, value);
-	else
-		hs_text_add(text, "null");
-	hs_text_add(text, ",");
+	at = stpcpy(stpcpy(stpcpy(at, "\""), name), "\":");
+	at = known ? hs_put_digits(at, value > INT64_MAX ? INT64_MAX : value) : stpcpy(at, "null");
+	return stpcpy(at, ",");
 }
 
 void hs_json_add_counts(struct hs_text *text, const struct hs_counts *counts, uint32_t unknown)
 {
 	uint64_t values[HS_COUNT_FIELDS];
+	enum { FIELD_MOST = 32 + HS_DIGITS_MOST }; /* the longest name has 17 bytes */
 	memcpy(values, counts, sizeof(values));
+	char *at = hs_text_room(text, (HS_COUNT_FIELDS + 2) * FIELD_MOST);
 	for (unsigned i = 0; i < HS_COUNT_FIELDS; i++)
-		add_known(text, hs_told_names[i], values[i], !(unknown & 1u << i));
-	add_known(text, "suppressed_bytes", counts->suppressed_bytes, !(unknown & HS_TOLD_LIVE_BYTES));
-	add_known(text, "suppressed_blocks", counts->suppressed_blocks, !(unknown & HS_TOLD_LIVE_BLOCKS));
+		at = put_field(at, hs_told_names[i], values[i], !(unknown & 1u << i));
+	at = put_field(at, "suppressed_bytes", counts->suppressed_bytes, !(unknown & HS_TOLD_LIVE_BYTES));
+	at = put_field(at, "suppressed_blocks", counts->suppressed_blocks, !(unknown & HS_TOLD_LIVE_BLOCKS));
+	text->count = (size_t)(at - text->bytes);
 }
 
 json_t *hs_json_frame(const struct hs_profile *profile, const struct hs_frame *frame)
@@ -130,9 +126,13 @@ json_t *hs_json_frames_index(struct hs_json_frames *frames, uint32_t frame)
 	return frame == UINT32_MAX ? json_null() : hs_json_integer(hs_json_frames_number(frames, frame));
 }
 
-void hs_json_frames_end(struct hs_json_frames *frames, json_t *document)
+void hs_json_frames_put(struct hs_json_frames *frames, json_t *document)
 {
 	hs_json_put(document, "frames", frames->array);
+}
+
+void hs_json_frames_free(struct hs_json_frames *frames)
+{
 	free(frames->index_of_frame);
 }
 

@@ -36,8 +36,9 @@ void hs_json_frames_start(struct hs_json_frames *frames, const struct hs_profile
 /* The index of a frame of the profile in the array; or null for UINT32_MAX. */
 uint32_t hs_json_frames_number(struct hs_json_frames *frames, uint32_t frame);
 json_t *hs_json_frames_index(struct hs_json_frames *frames, uint32_t frame);
-/* Puts the array under "frames". */
-void hs_json_frames_end(struct hs_json_frames *frames, json_t *document);
+/* Puts the array under "frames": no more may come after that. */
+void hs_json_frames_put(struct hs_json_frames *frames, json_t *document);
+void hs_json_frames_free(struct hs_json_frames *frames);
 
 /* What a merged recording says of its parts; the end of the last of them has another name in files. */
 json_t *hs_json_merged(const struct hs_merged *merged);

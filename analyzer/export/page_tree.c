@@ -116,14 +116,15 @@ static void add_stacks(struct hs_page_tree *tree, unsigned index, const uint32_t
 {
 	struct hs_page_side *side = &tree->sides[index];
 	struct hs_stacks stacks;
+	bool alone = !tree->sides[HS_PAGE_OLD].profile; /* its stacks are the tree's nodes */
 	hs_stacks_make(side->profile, key_of_frame, &stacks);
 	side->stack_count = stacks.count;
 	side->node_of_stack = hs_allocate_zero(stacks.count, sizeof *side->node_of_stack);
 	for (uint32_t s = 1; s < stacks.count; s++) {
-		bool added;
+		bool added = true;
 		uint32_t parent = side->node_of_stack[stacks.items[s].parent];
 		uint32_t key = key_of_frame[stacks.items[s].frame];
-		uint32_t node = hs_pairs_add(known, parent, key, &added) + 1;
+		uint32_t node = alone ? s : hs_pairs_add(known, parent, key, &added) + 1;
 		if (added)
 			add_node(tree, parent, key);
 		side->node_of_stack[s] = node;
@@ -142,11 +143,15 @@ static void finish_folding(struct hs_page_tree *tree)
 			tree->nodes[i].folded = i;
 }
 
-static void mark_used(struct hs_page_tree *tree, const struct hs_page_side *side)
+/* Lists the groups that have anything: of the stacks most have not. The caller frees it. */
+static uint32_t *list_used(const struct hs_page_side *side, uint32_t *count)
 {
+	uint32_t *used = hs_allocate_zero(side->replay.group_count, sizeof *used);
+	*count = 0;
 	for (uint32_t g = 0; g < side->replay.group_count; g++)
 		if (hs_counts_any(&side->replay.groups[g]))
-			tree->nodes[hs_page_node_of_group(side, g)].used = true;
+			used[(*count)++] = g;
+	return used;
 }
 
 /* ---- sites ----------------------------------------------------------------------------------------------
@@ -185,24 +190,27 @@ static uint32_t count_sites(const struct hs_page_side *side, bool raw)
  */
 
 static uint64_t *sum_inclusive(const struct hs_page_tree *tree, const struct hs_page_side *side,
-			       unsigned field)
+			       const uint32_t *used, uint32_t used_count, unsigned field)
 {
 	uint64_t *sums = hs_allocate_zero(tree->node_count, sizeof *sums);
-	for (uint32_t g = 0; g < side->replay.group_count; g++) {
+	for (uint32_t i = 0; i < used_count; i++) {
 		uint64_t values[HS_COUNT_FIELDS];
-		memcpy(values, &side->replay.groups[g], sizeof values);
-		sums[hs_page_node_of_group(side, g)] += values[field];
+		memcpy(values, &side->replay.groups[used[i]], sizeof values);
+		sums[hs_page_node_of_group(side, used[i])] += values[field];
 	}
 	for (uint32_t i = tree->node_count; i-- > 1;)
 		sums[tree->nodes[i].parent] += sums[i];
 	return sums;
 }
 
-/* A maximum weighs as much as it has of the sum of all maxima: what was large only for a while counts too. */
+/* Marks the nodes where blocks end, and weighs all. A maximum weighs as much as it has of the sum of all maxima: what was large only for a while counts too. */
 static void weigh(struct hs_page_tree *tree, const struct hs_page_side *side)
 {
+	uint32_t count, *used = list_used(side, &count);
+	for (uint32_t i = 0; i < count; i++)
+		tree->nodes[hs_page_node_of_group(side, used[i])].used = true;
 	for (unsigned field = 0; field < HS_COUNT_FIELDS; field++) {
-		uint64_t *sums = sum_inclusive(tree, side, field);
+		uint64_t *sums = sum_inclusive(tree, side, used, count, field);
 		for (uint32_t i = 0; sums[0] && i < tree->node_count; i++) {
 			float share = (float)((double)sums[i] / (double)sums[0]);
 			if (share > tree->nodes[i].weight)
@@ -210,6 +218,7 @@ static void weigh(struct hs_page_tree *tree, const struct hs_page_side *side)
 		}
 		free(sums);
 	}
+	free(used);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------------------
@@ -244,7 +253,6 @@ int hs_page_tree_make(struct hs_page_tree *tree, struct hs_profile *new, struct 
 	finish_folding(tree);
 	for (unsigned s = 0; s < HS_PAGE_SIDES && tree->sides[s].profile; s++) {
 		struct hs_page_side *side = &tree->sides[s];
-		mark_used(tree, side);
 		weigh(tree, side);
 		side->site_count = count_sites(side, raw);
 	}
