@@ -24,7 +24,7 @@ static const char mark[] = "<!--heapscope-data-->";
 
 static uint8_t *pack(const struct hs_page_bytes *data, size_t *count)
 {
-	enum { LEVEL = 6 };
+	enum { LEVEL = 4 }; /* 6: twice the time for 3 % less */
 	struct libdeflate_compressor *compressor = libdeflate_alloc_compressor(LEVEL);
 	size_t room = libdeflate_gzip_compress_bound(compressor, data->count);
 	uint8_t *packed = hs_allocate(room);

@@ -203,7 +203,8 @@ static uint64_t *sum_inclusive(const struct hs_page_tree *tree, const struct hs_
 	return sums;
 }
 
-/* Marks the nodes where blocks end, and weighs all. A maximum weighs as much as it has of the sum of all maxima: what was large only for a while counts too. */
+/* Marks the nodes where blocks end, and weighs all. A maximum weighs as much as it has of the sum of all
+ * maxima: what was large only for a while counts too. */
 static void weigh(struct hs_page_tree *tree, const struct hs_page_side *side)
 {
 	uint32_t count, *used = list_used(side, &count);

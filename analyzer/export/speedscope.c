@@ -56,12 +56,13 @@ static void write_profile(struct writing *writing, enum hs_metric metric)
 	const struct hs_sites *sites = &export->sites;
 	struct hs_text *text = &writing->text;
 	bool any = false;
-	hs_text_addf(text,
-		     "{\"type\":\"sampled\",\"name\":\"%s\",\"unit\":\"%s\",\"startValue\":0,\"endValue\":%" PRIu64
-		     ",\n\"samples\":[",
-		     hs_metric_title(&export->profile->facts, metric),
-		     hs_metrics[metric].unit == HS_UNIT_BYTES ? "bytes" : "none",
-		     hs_metric_value(&sites->replay.totals.counts, metric));
+	hs_text_addf(
+		text,
+		"{\"type\":\"sampled\",\"name\":\"%s\",\"unit\":\"%s\",\"startValue\":0,\"endValue\":%" PRIu64
+		",\n\"samples\":[",
+		hs_metric_title(&export->profile->facts, metric),
+		hs_metrics[metric].unit == HS_UNIT_BYTES ? "bytes" : "none",
+		hs_metric_value(&sites->replay.totals.counts, metric));
 	for (uint32_t i = 0; i < sites->count; i++) {
 		if (!hs_metric_value(&sites->items[i].counts, metric))
 			continue;

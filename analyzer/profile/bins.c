@@ -1,16 +1,16 @@
 #include "profile/bins.h"
 
 #include "base/memory.h"
-#include "pairs.h"
 
 #include <stdlib.h>
 
 /* A histogram of each group. */
 struct histogram {
-	struct hs_pairs known; /* group, bucket -> index in items */
 	struct hs_bucket *items;
-	size_t capacity;
-	uint32_t *latest; /* of each group: the index that it needed last */
+	uint32_t *next; /* of each item: the next of its group, + 1; 0 none */
+	uint32_t count;
+	size_t capacity, next_capacity;
+	uint32_t *first; /* of each group: the item that it needed last, + 1. A group has few */
 	bool full;
 };
 
@@ -124,23 +124,28 @@ static struct hs_change *change_of(struct binning *binning, uint32_t group, uint
 static void count(struct histogram *histogram, uint32_t most, uint32_t group, uint64_t value, uint64_t bytes)
 {
 	uint32_t bucket = value ? 64 - (uint32_t)__builtin_clzll(value) : 0;
-	uint32_t index = histogram->latest[group];
-	if (index >= histogram->known.count || histogram->items[index].group != group ||
-	    histogram->items[index].bucket != bucket) {
-		bool added;
-		if (histogram->full)
-			return;
-		index = hs_pairs_add(&histogram->known, group, bucket, &added);
-		if (added) {
-			histogram->items = hs_grow(histogram->items, index, &histogram->capacity,
-						   sizeof *histogram->items);
-			histogram->items[index] = (struct hs_bucket){.group = group, .bucket = bucket};
-			histogram->full = index >= most;
-		}
-		histogram->latest[group] = index;
+	uint32_t *link = &histogram->first[group];
+	while (*link && histogram->items[*link - 1].bucket != bucket)
+		link = &histogram->next[*link - 1];
+	uint32_t item = *link; /* + 1 */
+	if (histogram->full)
+		return;
+	if (item) {
+		*link = histogram->next[item - 1];
+	} else {
+		uint32_t index = histogram->count++;
+		histogram->items =
+			hs_grow(histogram->items, index, &histogram->capacity, sizeof *histogram->items);
+		histogram->next =
+			hs_grow(histogram->next, index, &histogram->next_capacity, sizeof *histogram->next);
+		histogram->items[index] = (struct hs_bucket){.group = group, .bucket = bucket};
+		histogram->full = index >= most;
+		item = index + 1;
 	}
-	histogram->items[index].blocks++;
-	histogram->items[index].bytes += bytes;
+	histogram->next[item - 1] = histogram->first[group];
+	histogram->first[group] = item;
+	histogram->items[item - 1].blocks++;
+	histogram->items[item - 1].bytes += bytes;
 }
 
 static void see_begin(void *context, uint32_t group, uint64_t size, uint64_t now_us)
@@ -181,13 +186,13 @@ static int by_group_and_bucket(const void *left, const void *right)
 
 static void start_histogram(struct histogram *histogram, uint32_t group_count)
 {
-	histogram->latest = hs_allocate_zero((size_t)group_count + 1, sizeof *histogram->latest);
+	histogram->first = hs_allocate_zero((size_t)group_count + 1, sizeof *histogram->first);
 }
 
 /* Hands the items over. */
 static struct hs_bucket *finish_histogram(struct histogram *histogram, uint32_t *count_of_items)
 {
-	*count_of_items = histogram->full ? 0 : histogram->known.count;
+	*count_of_items = histogram->full ? 0 : histogram->count;
 	if (histogram->full) {
 		free(histogram->items);
 		histogram->items = NULL;
@@ -196,8 +201,8 @@ static struct hs_bucket *finish_histogram(struct histogram *histogram, uint32_t 
 	} else { /* none, but not too many */
 		histogram->items = hs_allocate_zero(1, sizeof *histogram->items);
 	}
-	hs_pairs_free(&histogram->known);
-	free(histogram->latest);
+	free(histogram->next);
+	free(histogram->first);
 	return histogram->items;
 }
 

@@ -10,10 +10,13 @@ import pytest
 from conftest import clean_environment
 
 
-def instructions(program, arguments, tmp_path):
-    """Of the functions named counted_... and what they call."""
+COUNTED = "--toggle-collect=counted_*"  # only functions of that name, and what they call
+
+
+def instructions(program, arguments, tmp_path, *options):
+    """Of the whole program, in all its threads; or what the options leave."""
     out = tmp_path / "callgrind.out"
-    done = subprocess.run(["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", "--toggle-collect=counted_*", program,
+    done = subprocess.run(["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", *options, program,
                            *map(str, arguments)], env=clean_environment(), capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     return int(re.search(r"^(?:summary|totals): (\d+)", out.read_text(), re.M)[1])
@@ -23,7 +26,7 @@ def instructions(program, arguments, tmp_path):
 @pytest.mark.parametrize("what, most", [("same", 396), ("churn", 900), ("deep", 1208)])
 def test_shim(build, tmp_path, what, most):
     program = build / "tests" / "unit" / "preload" / "cost"
-    few, many = (instructions(program, [what, pairs], tmp_path) for pairs in (2000, 12000))
+    few, many = (instructions(program, [what, pairs], tmp_path, COUNTED) for pairs in (2000, 12000))
     a_pair = (many - few) / 10000  # the first ones compile rules and make nodes
     print(f"{what}: {a_pair:.1f} instructions a pair")
     assert most / 2 < a_pair <= most
@@ -31,7 +34,21 @@ def test_shim(build, tmp_path, what, most):
 
 def test_collector(build, tmp_path):
     program = build / "tests" / "unit" / "record" / "cost"
-    few, many = (instructions(program, [events], tmp_path) for events in (10240, 51200))
+    few, many = (instructions(program, [events], tmp_path, COUNTED) for events in (10240, 51200))
     an_event = (many - few) / 40960
     print(f"{an_event:.1f} instructions an event")
     assert 100 < an_event <= 192
+
+
+# instructions a site, of ten frames and nine events, from the file to the output
+@pytest.mark.parametrize("what, most", [("print", 10800), ("json", 14800), ("dhat", 11600), ("speedscope", 12000)])
+def test_sites(build, tmp_path, what, most):
+    command = ["print"] if what == "print" else ["export", "--format", what, "-o", tmp_path / "out"]
+    counts = []
+    for sites in (2000, 12000):
+        recording = tmp_path / f"{sites}.hs.gz"
+        subprocess.run([build / "tests" / "unit" / "profile" / "bench_replay", "make", "wide", recording, str(sites), "1"], check=True)
+        counts.append(instructions(build / "analyzer" / "cli" / "heapscope", [*command, recording], tmp_path))
+    a_site = (counts[1] - counts[0]) / 10000
+    print(f"{what}: {a_site:.0f} instructions a site")
+    assert most / 2 < a_site <= most
