@@ -24,7 +24,7 @@ struct hs_number_text *hs_number_texts(uint32_t count)
 
 void hs_text_drain(struct hs_text *text, size_t least, FILE *output)
 {
-	if (text->count < least)
+	if (text->count == 0 || text->count < least)
 		return;
 	fwrite(text->bytes, 1, text->count, output);
 	text->count = 0;

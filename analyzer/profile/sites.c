@@ -258,7 +258,6 @@ static void make_sites(struct making *making, struct hs_sites *sites)
 	struct hs_counts *totals = &sites->replay.totals.counts;
 	struct draft *drafts = make_drafts(making, &sites->replay, &sites->count);
 	sites->items = hs_allocate_zero(sites->count, sizeof *sites->items);
-	sites->frame_pool = write_frames(making, drafts, sites);
 	for (uint32_t i = 0; i < sites->count; i++) {
 		struct hs_site *site = &sites->items[i];
 		struct hs_counts *counts = &sites->replay.groups[drafts[i].group];
@@ -270,8 +269,14 @@ static void make_sites(struct making *making, struct hs_sites *sites)
 			totals->suppressed_blocks += counts->live_blocks;
 		}
 		site->counts = *counts;
-		site->own_frame = find_own_frame(making, site);
 	}
+	/* the sites have them now: the frames take their memory */
+	free(sites->replay.groups);
+	sites->replay.groups = NULL;
+	sites->replay.group_count = 0;
+	sites->frame_pool = write_frames(making, drafts, sites);
+	for (uint32_t i = 0; i < sites->count; i++)
+		sites->items[i].own_frame = find_own_frame(making, &sites->items[i]);
 	place_nodes(making, drafts, sites);
 	free(drafts);
 }
@@ -285,6 +290,7 @@ int hs_sites_make(struct hs_profile *profile, bool raw, struct hs_sites *sites, 
 	free(texts);
 	fold_stacks(&making, raw);
 	group_nodes(&making);
+	free(making.group_of_stack);
 	int result = hs_replay_run(profile, making.group_of_node, making.group_count, &sites->replay, error);
 	if (result == 0) {
 		making.own_modules = hs_own_modules(profile);
@@ -292,7 +298,6 @@ int hs_sites_make(struct hs_profile *profile, bool raw, struct hs_sites *sites, 
 	}
 	free(making.own_modules);
 	free(making.folded);
-	free(making.group_of_stack);
 	free(making.group_of_suppressed);
 	free(making.groups);
 	free(making.group_of_node);
