@@ -3,11 +3,17 @@
 
 #include "cli/terminal.h"
 
+#include <malloc.h>
 #include <unistd.h>
+
+/* Blocks as large as that go back to the system when they are freed. By default glibc keeps them for smaller
+ * ones once it has seen any freed, and the large arrays of the steps of a replay add up. */
+enum { LARGE_BLOCK_BYTES = 256 << 10 };
 
 struct hs_profile *hs_open_profile(const char *path, const struct hs_hiding *hiding)
 {
 	struct hs_error error = {{0}};
+	mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK_BYTES);
 	struct hs_profile *profile = hs_profile_load(path, &error);
 	if (profile == NULL) {
 		hs_notice(error.text);

@@ -333,9 +333,9 @@ struct hs_site {
 struct hs_sites {
 	struct hs_site *items; /* sorted by peak bytes, then allocated, then frames' text: stable */
 	uint32_t count;
-	uint32_t *site_of_node; /* UINT32_MAX: node is not the innermost of any stack with events */
+	uint32_t *site_of_node;  /* UINT32_MAX: node is not the innermost of any stack with events */
 	struct hs_replay replay; /* without groups: their counts are the sites' */
-	uint32_t *frame_pool; /* what the sites' frames point into; private */
+	uint32_t *frame_pool;    /* what the sites' frames point into; private */
 };
 
 #define HS_NO_FRAME UINT32_MAX
