@@ -26,6 +26,7 @@ struct hs_die_step {
 
 struct hs_die_abbreviation {
 	uint64_t code;
+	Dwarf_Abbrev *source;
 	uint32_t tag;
 	bool has_children;
 	bool has_code;
@@ -165,6 +166,7 @@ static void add_step(struct hs_die_scan *scan, struct hs_die_abbreviation *abbre
 static bool add_abbreviation(struct hs_die_scan *scan, Dwarf_Abbrev *source, const struct unit_sizes *sizes)
 {
 	struct hs_die_abbreviation abbreviation = {.code = dwarf_getabbrevcode(source),
+						   .source = source,
 						   .tag = dwarf_getabbrevtag(source),
 						   .has_children = dwarf_abbrevhaschildren(source) == 1,
 						   .first_step = (uint32_t)scan->step_count};
@@ -277,6 +279,20 @@ bool hs_die_strings_end(Dwarf_Die *unit)
 		if (dwarf_attr(unit, attributes[i], &found) && !string_ends(unit, &found))
 			return false;
 	}
+	return true;
+}
+
+bool hs_die_section_offset(Dwarf_Die *die, unsigned attribute, uint32_t *offset)
+{
+	Dwarf_Attribute found;
+	const uint8_t *start;
+	size_t bytes;
+	if (!dwarf_attr(die, attribute, &found) ||
+	    (found.form != DW_FORM_sec_offset && found.form != DW_FORM_data4) ||
+	    !section_of(die, found.valp, &start, &bytes) ||
+	    bytes - (size_t)(found.valp - start) < sizeof *offset)
+		return false;
+	memcpy(offset, found.valp, sizeof *offset);
 	return true;
 }
 
@@ -401,7 +417,11 @@ bool hs_die_scan_next(struct hs_die_scan *scan, struct hs_die *die)
 	for (uint32_t i = 0; i < abbreviation->step_count; i++)
 		if (!take_step(scan, scan->steps[abbreviation->first_step + i]))
 			return false;
-	*die = (struct hs_die){offset, scan->depth, abbreviation->tag, abbreviation->has_children,
+	*die = (struct hs_die){offset,
+			       scan->depth,
+			       abbreviation->tag,
+			       abbreviation->has_children,
+			       abbreviation->source,
 			       abbreviation->has_code};
 	if (abbreviation->has_children && ++scan->depth == UINT32_MAX)
 		return false;

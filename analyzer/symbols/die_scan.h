@@ -31,6 +31,7 @@ struct hs_die {
 	uint32_t depth; /* of the unit's own DIE: 0 */
 	uint32_t tag;
 	bool has_children;
+	Dwarf_Abbrev *abbreviation;
 	bool has_code; /* an attribute with an address: DW_AT_low_pc or DW_AT_ranges */
 };
 
@@ -45,6 +46,10 @@ void hs_die_scan_free(struct hs_die_scan *scan);
 /* The text of an attribute; NULL if there is none, if it is empty, or if nothing ends it within its section.
  */
 const char *hs_die_string(Dwarf_Die *die, unsigned attribute);
+
+/* An offset in another section, in 32-bit DWARF of this machine's byte order; also one behind its end, which
+ * dwarf_formudata() does not give. False: there is none. */
+bool hs_die_section_offset(Dwarf_Die *die, unsigned attribute, uint32_t *offset);
 
 /* False if one of the strings that libdw itself uses (where the files are) has no end. */
 bool hs_die_strings_end(Dwarf_Die *unit);

@@ -23,14 +23,15 @@ static uint64_t number_attribute(Dwarf_Die *die, unsigned name)
 }
 
 /* Follows DW_AT_abstract_origin, else DW_AT_specification. */
-static bool follow_reference(Dwarf_Die *die)
+static bool follow_reference(struct hs_units *units, Dwarf_Die *die)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Die target;
 	if (!dwarf_attr(die, DW_AT_abstract_origin, &attribute) &&
 	    !dwarf_attr(die, DW_AT_specification, &attribute))
 		return false;
-	if (!dwarf_formref_die(&attribute, &target))
+	if (!dwarf_formref_die(&attribute, &target) &&
+	    !(hs_units_read_all(units) && dwarf_formref_die(&attribute, &target)))
 		return false;
 	*die = target;
 	return true;
@@ -46,7 +47,7 @@ static const char *mangled_attribute(Dwarf_Die *die, unsigned attribute)
 
 /* Of a function: the mangled name, else NULL with *name set to DW_AT_name, or to NULL if there is neither.
  * *die becomes the last one of the chain of abstract origins and specifications: the declaration. */
-static const char *find_names(Dwarf_Die *die, const char **name)
+static const char *find_names(struct hs_units *units, Dwarf_Die *die, const char **name)
 {
 	*name = NULL;
 	for (int i = 0; i < MOST_REFERENCES; i++) {
@@ -57,7 +58,7 @@ static const char *find_names(Dwarf_Die *die, const char **name)
 			*name = hs_die_string(die, DW_AT_name);
 		if (linkage_name)
 			return linkage_name;
-		if (!follow_reference(die))
+		if (!follow_reference(units, die))
 			break;
 	}
 	return NULL;
@@ -65,12 +66,13 @@ static const char *find_names(Dwarf_Die *die, const char **name)
 
 /* Writes the part of a qualified name that a scope adds. True if it is complete: nothing belongs in front of
  * it. */
-static bool write_scope(struct hs_names *names, Dwarf_Die *scope, bool holds_call_operator, FILE *out)
+static bool write_scope(struct hs_units *units, struct hs_names *names, Dwarf_Die *scope,
+			bool holds_call_operator, FILE *out)
 {
 	const char *name;
 	switch (dwarf_tag(scope)) {
 	case DW_TAG_subprogram: {
-		const char *linkage_name = find_names(scope, &name);
+		const char *linkage_name = find_names(units, scope, &name);
 		if (linkage_name) {
 			fprintf(out, "%s::", names->texts.items[hs_names_readable(names, linkage_name)]);
 			return true;
@@ -94,14 +96,15 @@ static bool write_scope(struct hs_names *names, Dwarf_Die *scope, bool holds_cal
 }
 
 /* The text of one scope; malloc'ed. */
-static char *scope_text(struct hs_names *names, Dwarf_Die *scope, bool holds_call_operator, bool *complete)
+static char *scope_text(struct hs_units *units, struct hs_names *names, Dwarf_Die *scope,
+			bool holds_call_operator, bool *complete)
 {
 	char *text = NULL;
 	size_t length = 0;
 	FILE *out = open_memstream(&text, &length);
 	if (!out)
 		return NULL;
-	*complete = write_scope(names, scope, holds_call_operator, out);
+	*complete = write_scope(units, names, scope, holds_call_operator, out);
 	fclose(out);
 	return text;
 }
@@ -122,7 +125,7 @@ static void write_scopes(struct hs_units *units, struct hs_unit *near, struct hs
 		Dwarf_Die scope;
 		bool lambda = count == 0 && strcmp(name, "operator()") == 0;
 		if (dwarf_offdie(dwarf_cu_getdwarf(die->cu), unit->scopes[index].die_offset, &scope))
-			texts[count++] = scope_text(names, &scope, lambda, &complete);
+			texts[count++] = scope_text(units, names, &scope, lambda, &complete);
 	}
 	while (count-- > 0) {
 		fputs(texts[count] ? texts[count] : "", out);
@@ -151,7 +154,7 @@ static void name_function(struct hs_units *units, struct hs_unit *unit, struct h
 			  struct hs_function *function, Dwarf_Die die)
 {
 	const char *name;
-	const char *linkage_name = find_names(&die, &name);
+	const char *linkage_name = find_names(units, &die, &name);
 	function->named = true;
 	function->has_linkage_name = linkage_name != NULL;
 	if (linkage_name)
@@ -221,12 +224,9 @@ uint32_t hs_dwarf_frames(struct hs_units *units, struct hs_names *names, uint64_
 	set_line(unit, names, address, &frames[0]);
 
 	uint32_t count = 0;
-	Dwarf *dwarf = dwarf_cu_getdwarf(unit->code_die.cu);
 	for (uint32_t index = hs_unit_function_at(unit, address); index != HS_NO_INDEX;) {
 		struct hs_function *function = &unit->functions[index];
-		Dwarf_Die die;
-		if (!dwarf_offdie(dwarf, function->die_offset, &die))
-			break;
+		Dwarf_Die die = hs_unit_die(unit, function->die_offset);
 		if (!function->named)
 			name_function(units, unit, names, function, die);
 		frames[count].function = function->name;

@@ -23,6 +23,14 @@ static int outer_first(const void *left, const void *right)
 	return (a->value > b->value) - (a->value < b->value);
 }
 
+static bool are_sorted(const struct hs_range_map *map)
+{
+	for (size_t i = 1; i < map->count; i++)
+		if (outer_first(&map->ranges[i - 1], &map->ranges[i]) > 0)
+			return false;
+	return true;
+}
+
 /* Appends a piece; pieces come in ascending order. */
 static void emit(struct hs_range_map *flat, uint64_t low, uint64_t high, uint32_t value)
 {
@@ -40,7 +48,8 @@ void hs_range_map_build(struct hs_range_map *map)
 {
 	if (map->count == 0)
 		return;
-	qsort(map->ranges, map->count, sizeof *map->ranges, outer_first);
+	if (!are_sorted(map))
+		qsort(map->ranges, map->count, sizeof *map->ranges, outer_first);
 
 	struct hs_range_map flat = {0};
 	struct hs_range *open = NULL;

@@ -131,13 +131,11 @@ static int worse_first(const char *a, const char *b)
 	return strncmp(b, a, COMPARED_BYTES);
 }
 
-/* By address; at equal ones by size, the largest first; at equal ones the best name last, which is the one
+/* Of symbols at one address: by size, the largest first; at equal ones the best name last, which is the one
  * that the range map keeps: public before local, `write` before `__write`, then the shorter one. */
 static int better_last(const void *left, const void *right)
 {
 	const struct hs_symbol *a = left, *b = right;
-	if (a->address != b->address)
-		return a->address < b->address ? -1 : 1;
 	if (a->end != b->end)
 		return a->end > b->end ? -1 : 1;
 	if (a->sized != b->sized)
@@ -184,7 +182,13 @@ void hs_symbol_table_build(struct hs_symbol_table *table)
 		return;
 	qsort(table->symbols, table->count, sizeof *table->symbols, by_address);
 	bound_unsized(table);
-	qsort(table->symbols, table->count, sizeof *table->symbols, better_last);
+	for (size_t i = 0, next; i < table->count; i = next) {
+		for (next = i + 1;
+		     next < table->count && table->symbols[next].address == table->symbols[i].address;)
+			next++;
+		if (next - i > 1)
+			qsort(&table->symbols[i], next - i, sizeof *table->symbols, better_last);
+	}
 	for (size_t i = 0; i < table->count && i < UINT32_MAX; i++)
 		hs_range_map_add(&table->map, table->symbols[i].address, table->symbols[i].end, (uint32_t)i);
 	hs_range_map_build(&table->map);

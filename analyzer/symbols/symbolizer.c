@@ -48,9 +48,9 @@ static bool open_module(struct hs_symbolizer *symbolizer, const struct hs_symbol
 }
 
 /* NULL if there is none, or none that libdw can read safely. */
-static Dwarf *begin_dwarf(struct hs_elf_file *file)
+static Dwarf *begin_dwarf(struct hs_elf_file *file, bool partly)
 {
-	hs_inflate_debug(&file->inflated, file->elf);
+	hs_inflate_debug(&file->inflated, file->elf, partly);
 	Dwarf *dwarf = dwarf_begin_elf(file->elf, DWARF_C_READ, NULL);
 	if (dwarf && hs_elf_debug_strings_end(file->elf))
 		return dwarf;
@@ -65,7 +65,7 @@ static bool open_dwarf(struct hs_symbolizer *symbolizer, struct hs_elf_file *fil
 {
 	if (!hs_elf_has_debug_info(file->elf))
 		return false;
-	symbolizer->dwarf = begin_dwarf(file);
+	symbolizer->dwarf = begin_dwarf(file, true);
 	Dwarf_CU *first = NULL;
 	if (!symbolizer->dwarf ||
 	    dwarf_get_units(symbolizer->dwarf, NULL, &first, NULL, NULL, NULL, NULL) != 0) {
@@ -74,10 +74,10 @@ static bool open_dwarf(struct hs_symbolizer *symbolizer, struct hs_elf_file *fil
 		return false;
 	}
 	if (hs_alternate_file_find(places, file, &symbolizer->alternate))
-		symbolizer->alternate_dwarf = begin_dwarf(&symbolizer->alternate);
+		symbolizer->alternate_dwarf = begin_dwarf(&symbolizer->alternate, false);
 	if (symbolizer->alternate_dwarf)
 		dwarf_setalt(symbolizer->dwarf, symbolizer->alternate_dwarf);
-	hs_units_init(&symbolizer->units, symbolizer->dwarf, symbolizer->module.elf);
+	hs_units_init(&symbolizer->units, symbolizer->dwarf, file, symbolizer->module.elf);
 	return true;
 }
 

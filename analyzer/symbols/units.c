@@ -1,9 +1,9 @@
 /* The units of a module's DWARF, and an index of the functions of each one that is asked for. */
 #include "units.h"
 
+#include "aranges.h"
 #include "base/memory.h"
 #include "die_scan.h"
-#include "elf_file.h"
 
 #include <dwarf.h>
 #include <search.h>
@@ -35,10 +35,9 @@ static void read_segments(struct hs_units *units, Elf *module)
 	}
 }
 
-void hs_units_init(struct hs_units *units, Dwarf *dwarf, Elf *module)
+bool hs_units_read_all(struct hs_units *units)
 {
-	*units = (struct hs_units){.dwarf = dwarf};
-	read_segments(units, module);
+	return units->inflated && hs_inflate_rest(units->inflated, HS_GROWING_INFO);
 }
 
 static void free_unit(struct hs_unit *unit)
@@ -60,6 +59,8 @@ void hs_units_free(struct hs_units *units)
 	for (size_t i = 0; i < units->count; i++)
 		free_unit(units->units[i]);
 	free(units->units);
+	free(units->early);
+	hs_range_map_free(&units->early_map);
 	hs_range_map_free(&units->map);
 	*units = (struct hs_units){0};
 }
@@ -71,13 +72,36 @@ static int by_cu(const void *left, const void *right)
 	return (a_cu > b_cu) - (a_cu < b_cu);
 }
 
-static struct hs_unit *add_unit(struct hs_units *units, const Dwarf_Die *die)
+static void append_unit(struct hs_units *units, struct hs_unit *unit)
+{
+	units->units = hs_grow(units->units, units->count, &units->capacity, sizeof *units->units);
+	units->units[units->count++] = unit;
+}
+
+/* NULL: it is not known yet. */
+static struct hs_unit *find_unit(struct hs_units *units, const Dwarf_Die *die)
+{
+	struct hs_unit wanted = {.die = *die};
+	struct hs_unit **found = tfind(&wanted, &units->by_cu, by_cu);
+	return found ? *found : NULL;
+}
+
+/* Not yet in the list of units. */
+static struct hs_unit *new_unit(struct hs_units *units, const Dwarf_Die *die)
 {
 	struct hs_unit *unit = hs_allocate_zero(1, sizeof *unit);
 	unit->die = unit->code_die = *die;
-	units->units = hs_grow(units->units, units->count, &units->capacity, sizeof *units->units);
-	units->units[units->count++] = unit;
 	tsearch(unit, &units->by_cu, by_cu);
+	return unit;
+}
+
+static struct hs_unit *add_unit(struct hs_units *units, const Dwarf_Die *die)
+{
+	struct hs_unit *unit = find_unit(units, die);
+	if (!unit) {
+		unit = new_unit(units, die);
+		append_unit(units, unit);
+	}
 	return unit;
 }
 
@@ -137,40 +161,133 @@ static void add_aranges(struct hs_units *units, const bool *has_ranges, size_t c
 	}
 }
 
-/* Which unit covers which addresses: from the units' own DIEs, which is little more work than .debug_aranges
- * and, unlike it, always there (clang writes none). */
-static void index_units(struct hs_units *units)
+/* In the order of their offsets; those that were found before are taken over. */
+static void list_units(struct hs_units *units, bool **has_ranges, bool *some_without)
 {
-	units->indexed = true;
 	size_t budget = MOST_RANGES_OF_UNIT, has_ranges_capacity = 0;
-	bool *has_ranges = NULL, some_without = false;
 	Dwarf_CU *cu = NULL;
 	uint8_t unit_type;
 	Dwarf_Die die;
 	while (units->count < MOST_UNITS &&
 	       dwarf_get_units(units->dwarf, cu, &cu, NULL, &unit_type, &die, NULL) == 0) {
-		if ((unit_type != DW_UT_compile && unit_type != DW_UT_skeleton) || !die.addr ||
-		    !hs_die_strings_end(&die))
+		if ((unit_type != DW_UT_compile && unit_type != DW_UT_skeleton) || !die.addr)
 			continue;
 		uint32_t index = (uint32_t)units->count;
-		add_unit(units, &die);
-		has_ranges = hs_grow(has_ranges, index, &has_ranges_capacity, sizeof *has_ranges);
-		has_ranges[index] = add_die_ranges(units, &units->map, &die, index, &budget) > 0;
-		some_without |= !has_ranges[index];
+		struct hs_unit *unit = find_unit(units, &die);
+		append_unit(units, unit ? unit : new_unit(units, &die));
+		units->units[index]->listed = true;
+		*has_ranges = hs_grow(*has_ranges, index, &has_ranges_capacity, sizeof **has_ranges);
+		(*has_ranges)[index] = add_die_ranges(units, &units->map, &die, index, &budget) > 0;
+		*some_without |= !(*has_ranges)[index];
 	}
+}
+
+/* Which unit covers which addresses: from the units' own DIEs, which is little more work than .debug_aranges
+ * and, unlike it, always there (clang writes none). */
+static void index_units(struct hs_units *units)
+{
+	struct hs_unit **before = units->units;
+	size_t before_count = units->count;
+	bool *has_ranges = NULL, some_without = false;
+	units->indexed = true;
+	units->units = NULL;
+	units->count = units->capacity = 0;
+	list_units(units, &has_ranges, &some_without);
 	if (some_without)
 		add_aranges(units, has_ranges, units->count);
+	for (size_t i = 0; i < before_count; i++)
+		if (!before[i]->listed)
+			append_unit(units, before[i]);
+	free(before);
 	free(has_ranges);
 	hs_range_map_build(&units->map);
+}
+
+/* ---- before they are indexed --------------------------------------------------------------------------- */
+
+static void read_early_units(struct hs_units *units, Elf *elf)
+{
+	struct hs_arange *ranges = NULL;
+	size_t capacity = 0;
+	Elf_Data *section = hs_elf_section_data(elf, ".debug_aranges");
+	size_t count = section ? hs_aranges_read(section->d_buf, section->d_size, &ranges) : 0;
+	for (size_t i = 0; i < count && units->early_count < MOST_UNITS; i++) {
+		if (i == 0 || ranges[i].unit != ranges[i - 1].unit) {
+			units->early =
+				hs_grow(units->early, units->early_count, &capacity, sizeof *units->early);
+			units->early[units->early_count++] = (struct hs_early_unit){.offset = ranges[i].unit};
+		}
+		add_code_range(units, &units->early_map, ranges[i].low, ranges[i].high,
+			       (uint32_t)units->early_count - 1);
+	}
+	free(ranges);
+	hs_range_map_build(&units->early_map);
+}
+
+/* NULL if there is no such unit. */
+static struct hs_unit *unit_at_offset(struct hs_units *units, uint64_t offset)
+{
+	Dwarf_Off next;
+	size_t header_bytes;
+	Dwarf_Die die, unit_die;
+	if (!hs_inflate_unit(units->inflated, HS_GROWING_INFO, offset) ||
+	    dwarf_next_unit(units->dwarf, offset, &next, &header_bytes, NULL, NULL, NULL, NULL, NULL, NULL) !=
+		    0 ||
+	    !dwarf_offdie(units->dwarf, offset + header_bytes, &die) ||
+	    !dwarf_diecu(&die, &unit_die, NULL, NULL) || unit_die.addr != die.addr)
+		return NULL;
+	int tag = dwarf_tag(&die);
+	return tag == DW_TAG_compile_unit || tag == DW_TAG_skeleton_unit ? add_unit(units, &die) : NULL;
+}
+
+static struct hs_unit *early_unit_at(struct hs_units *units, uint64_t address)
+{
+	uint32_t index;
+	if (!hs_range_map_find(&units->early_map, address, &index))
+		return NULL;
+	struct hs_early_unit *early = &units->early[index];
+	if (!early->unit)
+		early->unit = unit_at_offset(units, early->offset);
+	return early->unit;
+}
+
+void hs_units_init(struct hs_units *units, Dwarf *dwarf, struct hs_elf_file *file, Elf *module)
+{
+	*units = (struct hs_units){.dwarf = dwarf, .inflated = &file->inflated};
+	read_segments(units, module);
+	if (units->inflated->growing[HS_GROWING_INFO])
+		read_early_units(units, file->elf);
+}
+
+static void inflate_lines(struct hs_units *units, struct hs_unit *unit)
+{
+	uint32_t offset;
+	if (units->inflated->growing[HS_GROWING_LINE] &&
+	    (!hs_die_section_offset(&unit->die, DW_AT_stmt_list, &offset) ||
+	     !hs_inflate_unit(units->inflated, HS_GROWING_LINE, offset)))
+		hs_inflate_rest(units->inflated, HS_GROWING_LINE);
 }
 
 struct hs_unit *hs_units_at(struct hs_units *units, uint64_t address)
 {
 	uint32_t index;
-	if (!units->indexed)
-		index_units(units);
-	return hs_range_map_find(&units->map, address, &index) ? units->units[index] : NULL;
+	struct hs_unit *unit = units->indexed ? NULL : early_unit_at(units, address);
+	if (!unit) {
+		if (!units->indexed) {
+			hs_units_read_all(units);
+			index_units(units);
+		}
+		unit = hs_range_map_find(&units->map, address, &index) ? units->units[index] : NULL;
+	}
+	if (unit && !unit->checked) {
+		unit->checked = true;
+		unit->good = hs_die_strings_end(&unit->die);
+		inflate_lines(units, unit);
+	}
+	return unit && unit->good ? unit : NULL;
 }
+
+/* ---- the index of a unit ------------------------------------------------------------------------------- */
 
 static bool is_scope(uint32_t tag)
 {
@@ -188,13 +305,20 @@ static bool is_scope(uint32_t tag)
 	}
 }
 
+Dwarf_Die hs_unit_die(const struct hs_unit *unit, uint64_t offset)
+{
+	/* As dwarf_offdie() does, which looks for the unit among all units. */
+	Dwarf_Off own = dwarf_dieoffset((Dwarf_Die *)&unit->code_die);
+	return (Dwarf_Die){.addr = (char *)unit->code_die.addr + (offset - own), .cu = unit->code_die.cu};
+}
+
 static uint32_t add_function(struct hs_units *units, struct hs_unit *unit, const struct hs_die *die,
 			     uint32_t caller, size_t *budget)
 {
 	uint32_t index = (uint32_t)unit->function_count;
-	Dwarf_Die code;
-	if (!dwarf_offdie(dwarf_cu_getdwarf(unit->code_die.cu), die->offset, &code) ||
-	    add_die_ranges(units, &unit->function_map, &code, index, budget) == 0)
+	Dwarf_Die code = hs_unit_die(unit, die->offset);
+	code.abbrev = die->abbreviation;
+	if (add_die_ranges(units, &unit->function_map, &code, index, budget) == 0)
 		return HS_NO_INDEX;
 	unit->functions = hs_grow(unit->functions, index, &unit->function_capacity, sizeof *unit->functions);
 	bool inlined = die->tag == DW_TAG_inlined_subroutine;
@@ -278,11 +402,10 @@ struct hs_unit *hs_units_of_die(struct hs_units *units, Dwarf_Die *die, struct h
 {
 	if (near->code_die.cu == die->cu)
 		return near;
-	struct hs_unit wanted = {.die = *die};
-	struct hs_unit **found = tfind(&wanted, &units->by_cu, by_cu);
+	struct hs_unit *known = find_unit(units, die);
 	Dwarf_Die unit_die;
-	if (found)
-		return *found;
+	if (known)
+		return known;
 	if (!dwarf_diecu(die, &unit_die, NULL, NULL))
 		return NULL;
 	return add_unit(units, &unit_die);

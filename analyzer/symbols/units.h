@@ -3,6 +3,7 @@
 #ifndef HS_UNITS_H
 #define HS_UNITS_H
 
+#include "elf_file.h"
 #include "range_map.h"
 
 #include <elfutils/libdw.h>
@@ -32,6 +33,8 @@ struct hs_scope {
 struct hs_unit {
 	Dwarf_Die die;      /* of the unit in the file itself: lines, compilation directory */
 	Dwarf_Die code_die; /* the DIE above the functions: the same, or that of the .dwo file */
+	bool listed;        /* in its place in hs_units.units */
+	bool checked, good; /* libdw can look for its lines without running out of a section */
 	bool indexed;
 	struct hs_function *functions;
 	size_t function_count;
@@ -47,8 +50,19 @@ struct hs_address_range {
 	uint64_t high;
 };
 
+/* A unit that may not have been looked at. */
+struct hs_early_unit {
+	uint64_t offset;
+	struct hs_unit *unit; /* or NULL */
+};
+
 struct hs_units {
 	Dwarf *dwarf;
+	struct hs_inflated *inflated; /* may not have all of .debug_info yet */
+	struct hs_early_unit
+		*early; /* what .debug_aranges knows of; by that, units are found until `indexed` */
+	size_t early_count;
+	struct hs_range_map early_map;
 	struct hs_unit **units; /* those with code first, by offset */
 	size_t count;
 	size_t capacity;
@@ -60,8 +74,12 @@ struct hs_units {
 	uint32_t code_count;
 };
 
-/* `module` is the file that was loaded, for its segments; `dwarf` may come from another one. */
-void hs_units_init(struct hs_units *units, Dwarf *dwarf, Elf *module);
+/* `module` is the file that was loaded, for its segments; `dwarf` may come from another one, which is `file`.
+ */
+void hs_units_init(struct hs_units *units, Dwarf *dwarf, struct hs_elf_file *file, Elf *module);
+/* Reads all of .debug_info, unless that is done: there may be more units than libdw has seen. False: it was.
+ */
+bool hs_units_read_all(struct hs_units *units);
 void hs_units_free(struct hs_units *units);
 
 /* The unit with the code at an address, or NULL. */
@@ -73,6 +91,9 @@ struct hs_unit *hs_units_of_die(struct hs_units *units, Dwarf_Die *die, struct h
 
 /* Builds the index of a unit unless it is there. */
 void hs_unit_index(struct hs_units *units, struct hs_unit *unit);
+
+/* The DIE at an offset in the unit's code_die's section, which has to be one of this unit. */
+Dwarf_Die hs_unit_die(const struct hs_unit *unit, uint64_t offset);
 
 /* The innermost function or inlined call at an address: an index in unit->functions, or HS_NO_INDEX. */
 uint32_t hs_unit_function_at(const struct hs_unit *unit, uint64_t address);

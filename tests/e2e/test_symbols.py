@@ -153,6 +153,42 @@ def test_compressed_sections(build_c, frames, tmp_path, kind):
     assert frames(program, address_of(program)) == (DWARF, chain(tmp_path / "program.c"))
 
 
+UNITS = 5
+
+
+def large_units(folder, compiler, *flags):
+    """A program of UNITS units with a function each, f0 to f4, alone in its line, and together a megabyte of types."""
+    for i in range(UNITS):
+        types = "\n".join(f"struct unit{i}_{k} {{ int member{k}; }};" for k in range(12000))
+        main = f"int main(int count, char **arguments) {{ return {' + '.join(f'f{k}(count)' for k in range(UNITS))}; }}\n" if i == 0 else ""
+        declared = "".join(f"int f{k}(int x);\n" for k in range(UNITS))
+        (folder / f"unit{i}.c").write_text(f"{types}\n{declared}__attribute__((noinline)) int f{i}(int x) {{ return x + {i}; }}\n{main}")
+    program = folder / "units"
+    run(compiler, "-g", "-O1", *flags, *(folder / f"unit{i}.c" for i in range(UNITS)), "-o", program)
+    info, = (line.split("]")[1].split() for line in run("readelf", "-SW", program).splitlines() if " .debug_info " in line)
+    assert int(info[4], 16) > 1 << 20
+    return program
+
+
+@pytest.mark.parametrize("order", [[4, 0, 2, 3, 1], [2], [0], [1, 4], [0, 1, 2, 3, 4]], ids=lambda order: "".join(map(str, order)))
+@pytest.mark.parametrize("compiler, flags", [("gcc", ["-fno-eliminate-unused-debug-types"]),
+                                             ("gcc", ["-fno-eliminate-unused-debug-types", "-gdwarf-4"]),
+                                             ("gcc", ["-fno-eliminate-unused-debug-types", "-flto"]),
+                                             ("clang", ["-fno-eliminate-unused-debug-types"])],
+                         ids=["dwarf5", "dwarf4", "lto", "no aranges"])
+def test_compressed_units_in_any_order(frames, tmp_path, compiler, flags, order):
+    """Of a large compressed .debug_info only the beginning is inflated, up to the last unit that an address is in."""
+    program = large_units(tmp_path, compiler, *flags)
+    plain = program.with_name("plain")
+    shutil.copy(program, plain)
+    run("objcopy", "--compress-debug-sections=zlib", program)
+    addresses = [address_of(program, f"f{i}") for i in order]
+    found, result = frames(program, "-", input="".join(f"{address}\n" for address in addresses))
+    line = 12000 + UNITS + 1
+    assert (found, result) == (DWARF, [(f"f{i}", str(tmp_path / f"unit{i}.c"), line, False) for i in order])
+    assert frames(plain, "-", input="".join(f"{address}\n" for address in addresses)) == (found, result)
+
+
 def test_zstd_compressed_sections_leave_the_names(build_c, frames, tmp_path):
     program = build_c(CHAIN, "-g")
     run("objcopy", "--compress-debug-sections=zstd", program)
