@@ -255,8 +255,10 @@ EXPORT int prctl(int option, ...)
 	va_end(list);
 	bool forbids_clock = (option == PR_SET_SECCOMP && a == SECCOMP_MODE_STRICT) ||
 			     (option == PR_SET_TSC && a == PR_TSC_SIGSEGV);
-	if (option == PR_SET_NO_NEW_PRIVS || option == PR_SET_SECCOMP)
-		hs_region_map_ahead(); /* a sandbox is coming */
+	if (option == PR_SET_NO_NEW_PRIVS || option == PR_SET_SECCOMP) { /* a sandbox is coming */
+		hs_region_map_ahead();
+		hs_process.sandboxed = true;
+	}
 	bool jails = option == PR_SET_SECCOMP && a == SECCOMP_MODE_STRICT;
 	if (forbids_clock)
 		hs_clock_freeze(true);

@@ -26,7 +26,7 @@ void *hs_table_pages(size_t bytes)
 {
 	enum { HUGE_BYTES = 2 << 20 };
 	void *pages = hs_pages(bytes);
-	if (pages && bytes >= HUGE_BYTES)
+	if (pages && bytes >= HUGE_BYTES && !hs_process.sandboxed)
 		arch_syscall(SYS_madvise, (long)pages, (long)bytes, MADV_HUGEPAGE, 0, 0, 0);
 	return pages;
 }

@@ -72,6 +72,7 @@ struct process {
 	bool clock_is_tsc;
 	bool clock_is_readable; /* by a TSC read, that is */
 	bool stamps_by_address; /* fenced only where another thread's event may have been (claims.h) */
+	bool sandboxed;         /* perhaps: no system call but those that allocators need */
 	bool jailed;            /* strict seccomp: any system call of ours would be the end of the process */
 	bool follow_forks;
 	enum unwinder unwinder;

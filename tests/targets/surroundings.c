@@ -30,6 +30,18 @@ NOINLINE static void churn(int rounds)
 	}
 }
 
+/* 2^depth stacks: so many that the recorder's tables of stacks grow. */
+NOINLINE static void branch(int depth)
+{
+	if (depth == 0)
+		free(keep(malloc(8)));
+	else if (depth % 2)
+		branch(depth - 1), keep(NULL), branch(depth - 1);
+	else
+		branch(depth - 1), branch(depth - 1);
+	keep(NULL);
+}
+
 static char **arguments;
 
 /* A file of the program's gets the number that a descriptor of a recorder might have had. */
@@ -98,6 +110,7 @@ static void mode_seccomp_filter(void)
 	CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
 	CHECK(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) == 0);
 	churn(arguments[0] ? 1500000 : 300000);
+	branch(17);
 	after();
 }
 
