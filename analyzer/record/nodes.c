@@ -13,7 +13,7 @@ void hs_nodes_init(struct hs_nodes *nodes, struct hs_view *view, struct hs_encod
 
 void hs_nodes_free(struct hs_nodes *nodes)
 {
-	for (uint32_t i = 0; nodes->pages && i < HS_MAX_NODES / HS_NODES_A_PAGE; i++)
+	for (uint32_t i = 0; i < nodes->page_end; i++)
 		free(nodes->pages[i]);
 	free(nodes->pages);
 	free(nodes->path);
@@ -31,6 +31,8 @@ static void set_id(struct hs_nodes *nodes, uint32_t node, uint32_t id)
 	uint32_t **page = &nodes->pages[node / HS_NODES_A_PAGE];
 	if (!*page)
 		*page = hs_allocate_zero(HS_NODES_A_PAGE, sizeof **page);
+	if (nodes->page_end <= node / HS_NODES_A_PAGE)
+		nodes->page_end = node / HS_NODES_A_PAGE + 1;
 	(*page)[node % HS_NODES_A_PAGE] = id;
 }
 

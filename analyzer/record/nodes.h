@@ -15,8 +15,9 @@ struct hs_nodes {
 	 * address. */
 	uint32_t (*module)(void *context, uint32_t region_module, uint64_t *address);
 	void *context;
-	uint32_t **pages; /* as sparse as the target's use of ids */
-	uint32_t *path;   /* scratch: ids from a node towards the root */
+	uint32_t **pages;  /* as sparse as the target's use of ids */
+	uint32_t page_end; /* behind the last one that there is */
+	uint32_t *path;    /* scratch: ids from a node towards the root */
 	size_t path_capacity;
 };
 

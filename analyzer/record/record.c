@@ -129,8 +129,8 @@ static void close_session(struct hs_session *session)
 	}
 	if (session->server)
 		hs_server_close(session->server);
-	if (session->files)
-		hs_files_free(session->files);
+	/* The files and their symbolizers go with the process: to take them apart first takes milliseconds.
+	 */
 	hs_packer_free(session->packer);
 	hs_offspring_free(&session->offspring);
 	if (session->epoll >= 0)

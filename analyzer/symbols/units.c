@@ -1,4 +1,4 @@
-/* The units of a module's DWARF, and an index of the functions of each one that is asked for. */
+/* The units of a module's DWARF: which one covers an address. */
 #include "units.h"
 
 #include "aranges.h"
@@ -10,11 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-	/* In a damaged file every entry may point to the same huge list of ranges. */
-	MOST_RANGES_OF_UNIT = 4 << 20,
-	MOST_UNITS = 4 << 20,
-};
+enum { MOST_UNITS = 4 << 20 };
 
 static void read_segments(struct hs_units *units, Elf *module)
 {
@@ -118,9 +114,8 @@ static void add_code_range(const struct hs_units *units, struct hs_range_map *ma
 	}
 }
 
-/* Adds the ranges of a DIE; returns how many there were. *budget bounds them. */
-static size_t add_die_ranges(const struct hs_units *units, struct hs_range_map *map, Dwarf_Die *die,
-			     uint32_t value, size_t *budget)
+size_t hs_units_add_ranges(const struct hs_units *units, struct hs_range_map *map, Dwarf_Die *die,
+			   uint32_t value, size_t *budget)
 {
 	Dwarf_Addr base, low, high;
 	size_t count = 0;
@@ -164,7 +159,7 @@ static void add_aranges(struct hs_units *units, const bool *has_ranges, size_t c
 /* In the order of their offsets; those that were found before are taken over. */
 static void list_units(struct hs_units *units, bool **has_ranges, bool *some_without)
 {
-	size_t budget = MOST_RANGES_OF_UNIT, has_ranges_capacity = 0;
+	size_t budget = HS_RANGES_OF_UNIT_MOST, has_ranges_capacity = 0;
 	Dwarf_CU *cu = NULL;
 	uint8_t unit_type;
 	Dwarf_Die die;
@@ -177,7 +172,7 @@ static void list_units(struct hs_units *units, bool **has_ranges, bool *some_wit
 		append_unit(units, unit ? unit : new_unit(units, &die));
 		units->units[index]->listed = true;
 		*has_ranges = hs_grow(*has_ranges, index, &has_ranges_capacity, sizeof **has_ranges);
-		(*has_ranges)[index] = add_die_ranges(units, &units->map, &die, index, &budget) > 0;
+		(*has_ranges)[index] = hs_units_add_ranges(units, &units->map, &die, index, &budget) > 0;
 		*some_without |= !(*has_ranges)[index];
 	}
 }
@@ -287,117 +282,6 @@ struct hs_unit *hs_units_at(struct hs_units *units, uint64_t address)
 	return unit && unit->good ? unit : NULL;
 }
 
-/* ---- the index of a unit ------------------------------------------------------------------------------- */
-
-static bool is_scope(uint32_t tag)
-{
-	switch (tag) {
-	case DW_TAG_namespace:
-	case DW_TAG_module:
-	case DW_TAG_class_type:
-	case DW_TAG_structure_type:
-	case DW_TAG_union_type:
-	case DW_TAG_interface_type:
-	case DW_TAG_subprogram:
-		return true;
-	default:
-		return false;
-	}
-}
-
-Dwarf_Die hs_unit_die(const struct hs_unit *unit, uint64_t offset)
-{
-	/* As dwarf_offdie() does, which looks for the unit among all units. */
-	Dwarf_Off own = dwarf_dieoffset((Dwarf_Die *)&unit->code_die);
-	return (Dwarf_Die){.addr = (char *)unit->code_die.addr + (offset - own), .cu = unit->code_die.cu};
-}
-
-static uint32_t add_function(struct hs_units *units, struct hs_unit *unit, const struct hs_die *die,
-			     uint32_t caller, size_t *budget)
-{
-	uint32_t index = (uint32_t)unit->function_count;
-	Dwarf_Die code = hs_unit_die(unit, die->offset);
-	code.abbrev = die->abbreviation;
-	if (add_die_ranges(units, &unit->function_map, &code, index, budget) == 0)
-		return HS_NO_INDEX;
-	unit->functions = hs_grow(unit->functions, index, &unit->function_capacity, sizeof *unit->functions);
-	bool inlined = die->tag == DW_TAG_inlined_subroutine;
-	unit->functions[unit->function_count++] = (struct hs_function){
-		.die_offset = die->offset, .caller = inlined ? caller : HS_NO_INDEX, .inlined = inlined};
-	return index;
-}
-
-/* The state of a pass over a unit's DIEs. */
-struct unit_pass {
-	struct hs_units *units;
-	struct hs_unit *unit;
-	size_t range_budget;
-	uint32_t scope;      /* the innermost that is open, or HS_NO_INDEX */
-	uint32_t *functions; /* by depth: the function around the DIEs there, or HS_NO_INDEX */
-	size_t capacity;
-};
-
-/* Closes the scopes that end before a DIE at this depth. */
-static void close_scopes(struct unit_pass *pass, const struct hs_die *die)
-{
-	struct hs_scope *scopes = pass->unit->scopes;
-	while (pass->scope != HS_NO_INDEX && scopes[pass->scope].depth >= die->depth) {
-		scopes[pass->scope].end = die->offset;
-		pass->scope = scopes[pass->scope].parent;
-	}
-}
-
-static void open_scope(struct unit_pass *pass, const struct hs_die *die)
-{
-	struct hs_unit *unit = pass->unit;
-	unit->scopes = hs_grow(unit->scopes, unit->scope_count, &unit->scope_capacity, sizeof *unit->scopes);
-	unit->scopes[unit->scope_count] = (struct hs_scope){
-		.die_offset = die->offset, .end = UINT64_MAX, .parent = pass->scope, .depth = die->depth};
-	pass->scope = (uint32_t)unit->scope_count++;
-}
-
-static void index_die(struct unit_pass *pass, const struct hs_die *die)
-{
-	pass->functions =
-		hs_grow(pass->functions, (size_t)die->depth + 1, &pass->capacity, sizeof *pass->functions);
-	if (die->depth == 0)
-		pass->functions[0] = HS_NO_INDEX;
-	close_scopes(pass, die);
-	uint32_t function = pass->functions[die->depth], own = HS_NO_INDEX;
-	if (die->tag == DW_TAG_subprogram || die->tag == DW_TAG_inlined_subroutine) {
-		if (die->has_code && pass->unit->function_count < HS_NO_INDEX)
-			own = add_function(pass->units, pass->unit, die, function, &pass->range_budget);
-		if (own != HS_NO_INDEX || die->tag == DW_TAG_subprogram)
-			function = own;
-	}
-	if (is_scope(die->tag) && die->has_children && pass->unit->scope_count < HS_NO_INDEX)
-		open_scope(pass, die);
-	pass->functions[die->depth + 1] = function;
-}
-
-void hs_unit_index(struct hs_units *units, struct hs_unit *unit)
-{
-	if (unit->indexed)
-		return;
-	unit->indexed = true;
-	Dwarf_Die split;
-	if (dwarf_cu_info(unit->die.cu, NULL, NULL, NULL, &split, NULL, NULL, NULL) == 0 && split.addr &&
-	    dwarf_tag(&split) == DW_TAG_compile_unit &&
-	    hs_elf_debug_strings_end(dwarf_getelf(dwarf_cu_getdwarf(split.cu))))
-		unit->code_die = split;
-
-	struct unit_pass pass = {
-		.units = units, .unit = unit, .range_budget = MOST_RANGES_OF_UNIT, .scope = HS_NO_INDEX};
-	struct hs_die_scan scan;
-	struct hs_die die;
-	if (hs_die_scan_begin(&scan, &unit->code_die))
-		while (hs_die_scan_next(&scan, &die))
-			index_die(&pass, &die);
-	hs_die_scan_free(&scan);
-	free(pass.functions);
-	hs_range_map_build(&unit->function_map);
-}
-
 struct hs_unit *hs_units_of_die(struct hs_units *units, Dwarf_Die *die, struct hs_unit *near)
 {
 	if (near->code_die.cu == die->cu)
@@ -409,26 +293,4 @@ struct hs_unit *hs_units_of_die(struct hs_units *units, Dwarf_Die *die, struct h
 	if (!dwarf_diecu(die, &unit_die, NULL, NULL))
 		return NULL;
 	return add_unit(units, &unit_die);
-}
-
-uint32_t hs_unit_function_at(const struct hs_unit *unit, uint64_t address)
-{
-	uint32_t index;
-	return hs_range_map_find(&unit->function_map, address, &index) ? index : HS_NO_INDEX;
-}
-
-uint32_t hs_unit_scope_around(const struct hs_unit *unit, uint64_t die_offset)
-{
-	size_t first = 0, last = unit->scope_count;
-	while (first < last) {
-		size_t middle = first + (last - first) / 2;
-		if (unit->scopes[middle].die_offset < die_offset)
-			first = middle + 1;
-		else
-			last = middle;
-	}
-	uint32_t scope = first ? (uint32_t)(first - 1) : HS_NO_INDEX;
-	while (scope != HS_NO_INDEX && unit->scopes[scope].end <= die_offset)
-		scope = unit->scopes[scope].parent;
-	return scope;
 }

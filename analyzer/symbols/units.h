@@ -12,6 +12,9 @@
 
 #define HS_NO_INDEX UINT32_MAX
 
+/* In a damaged file every entry may point to the same huge list of ranges. */
+enum { HS_RANGES_OF_UNIT_MOST = 4 << 20 };
+
 /* A function with code, or a call that was inlined into one. */
 struct hs_function {
 	uint64_t die_offset;
@@ -88,6 +91,10 @@ struct hs_unit *hs_units_at(struct hs_units *units, uint64_t address);
 /* The unit of a DIE that one of `near` refers to: the same, another, or one of the alternate (dwz) file. NULL
  * if it makes no sense. Its index may not have been built. */
 struct hs_unit *hs_units_of_die(struct hs_units *units, Dwarf_Die *die, struct hs_unit *near);
+
+/* Adds the ranges of code of a DIE to a map; returns how many there were. *budget bounds them. */
+size_t hs_units_add_ranges(const struct hs_units *units, struct hs_range_map *map, Dwarf_Die *die,
+			   uint32_t value, size_t *budget);
 
 /* Builds the index of a unit unless it is there. */
 void hs_unit_index(struct hs_units *units, struct hs_unit *unit);
