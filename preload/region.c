@@ -31,6 +31,13 @@ void *hs_table_pages(size_t bytes)
 	return pages;
 }
 
+void hs_pages_clear(void *pages, size_t bytes)
+{
+	if (!hs_process.jailed)
+		arch_syscall(SYS_mmap, (long)pages, (long)bytes, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+}
+
 void hs_pages_free(void *pages, size_t bytes)
 {
 	arch_syscall(SYS_munmap, (long)pages, (long)bytes, 0, 0, 0, 0);

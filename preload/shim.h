@@ -127,6 +127,8 @@ void *hs_pages(size_t bytes);
  */
 void *hs_table_pages(size_t bytes);
 void hs_pages_free(void *pages, size_t bytes);
+/* They are all zero again, and take no memory until they are used again. */
+void hs_pages_clear(void *pages, size_t bytes);
 
 /* ---- region ------------------------------------------------------------------------------------------ */
 

@@ -63,14 +63,16 @@ static bool enter_all(struct trie_table *table)
 	return true;
 }
 
-/* A table of twice the size becomes the current one. Threads that still read the old one keep it valid: it is
- * not unmapped. */
+/* A table of twice the size becomes the current one. The old one stays mapped, because threads may still use
+ * it; they find nothing there. */
 static void grow(struct trie_table *old)
 {
-	struct trie_table *table = new_table((old->mask + 1) * 2);
+	struct trie_table *table = new_table((old->mask + 1) * 2), *current = old;
 	if (!table)
 		return;
-	if (!enter_all(table) || !atomic_compare_exchange_strong(&hs_trie, &old, table))
+	if (enter_all(table) && atomic_compare_exchange_strong(&hs_trie, &current, table))
+		hs_pages_clear((char *)old + HS_PAGE_BYTES, table_bytes(old->mask + 1) - HS_PAGE_BYTES);
+	else
 		hs_pages_free(table, table_bytes(table->mask + 1));
 }
 
