@@ -34,11 +34,12 @@ void hs_trie_begin(void)
 /* Enters a node that no other thread can be looking for yet. */
 static void enter(struct trie_table *table, uint32_t parent, uint64_t place, uint32_t path, uint32_t node)
 {
-	uint64_t slot = path & table->mask;
-	for (; table->entries[slot].place; slot = (slot + 1) & table->mask)
-		if (table->entries[slot].place == place && table->entries[slot].value >> 32 == parent)
+	uint64_t attempt = 0;
+	struct trie_entry *entry;
+	while ((entry = &table->entries[trie_slot(table, path, attempt++)])->place)
+		if (entry->place == place && entry->value >> 32 == parent)
 			return; /* a race has made it twice */
-	table->entries[slot] = (struct trie_entry){place, (uint64_t)parent << 32 | node};
+	*entry = (struct trie_entry){place, (uint64_t)parent << 32 | node};
 	table->used++;
 }
 
@@ -97,7 +98,8 @@ static uint32_t give_up(uint32_t parent)
 	return parent;
 }
 
-static uint32_t insert(struct trie_table *table, uint64_t slot, uint32_t parent, uint64_t place)
+static uint32_t insert(struct trie_table *table, uint32_t parent, uint64_t place, uint32_t path,
+		       uint64_t attempt)
 {
 	uint32_t epoch = load_relaxed(&hs_process.epoch);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -110,14 +112,15 @@ static uint32_t insert(struct trie_table *table, uint64_t slot, uint32_t parent,
 	uint64_t value = (uint64_t)parent << 32 | node;
 	if (__atomic_add_fetch(&table->used, 1, __ATOMIC_RELAXED) > table->mask / 8 * 7)
 		return node; /* nearly full and no memory for a larger one: this node is not found again */
-	for (;; slot = (slot + 1) & table->mask) {
-		uint64_t empty = 0;
-		if (!load_relaxed(&table->entries[slot].place) &&
-		    __atomic_compare_exchange_n(&table->entries[slot].place, &empty, place, false,
-						__ATOMIC_RELEASE, __ATOMIC_RELAXED))
-			break;
-	}
-	store_release(&table->entries[slot].value, value);
+	struct trie_entry *entry;
+	uint64_t empty;
+	do {
+		entry = &table->entries[trie_slot(table, path, attempt++)];
+		empty = 0;
+	} while (load_relaxed(&entry->place) ||
+		 !__atomic_compare_exchange_n(&entry->place, &empty, place, false, __ATOMIC_RELEASE,
+					      __ATOMIC_RELAXED));
+	store_release(&entry->value, value);
 	if (load_relaxed(&table->used) > table->mask / 2)
 		grow(table);
 	return node;
@@ -128,14 +131,13 @@ uint32_t hs_trie_find(uint32_t parent, uint64_t place, uint32_t path)
 	struct trie_table *table = atomic_load_explicit(&hs_trie, memory_order_acquire);
 	if (unlikely(!table))
 		return give_up(parent);
-	for (uint64_t slot = path & table->mask;; slot = (slot + 1) & table->mask) {
-		uint64_t found = load_acquire(&table->entries[slot].place);
-		if (found == place) {
-			uint64_t value = load_acquire(&table->entries[slot].value);
-			if (likely(value >> 32 == parent && value))
-				return (uint32_t)value;
-		} else if (!found) {
-			return insert(table, slot, parent, place);
-		}
+	for (uint64_t attempt = 0;; attempt++) {
+		const struct trie_entry *entry = &table->entries[trie_slot(table, path, attempt)];
+		uint64_t found = load_acquire(&entry->place);
+		uint32_t node;
+		if (!found)
+			return insert(table, parent, place, path, attempt);
+		if (trie_match(entry, parent, place, &node))
+			return node;
 	}
 }

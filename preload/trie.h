@@ -12,7 +12,7 @@ struct trie_entry {
 struct trie_table {
 	uint64_t mask;
 	uint64_t used;
-	struct trie_entry entries[];
+	struct trie_entry entries[] __attribute__((aligned(64)));
 };
 
 extern _Atomic(struct trie_table *) hs_trie;
@@ -28,17 +28,30 @@ static inline uint32_t trie_path(uint32_t path, uint64_t place)
 /* Finds or makes the node that the table does not hold where it is looked for first. */
 uint32_t hs_trie_find(uint32_t parent, uint64_t place, uint32_t path);
 
+/* Where a path is looked for first, second and so on: two places in the same cache line, then the next two.
+ */
+static inline uint64_t trie_slot(const struct trie_table *table, uint32_t path, uint64_t attempt)
+{
+	return ((path & ~1u) + (attempt & ~1ull) + ((path ^ attempt) & 1)) & table->mask;
+}
+
+static inline bool trie_match(const struct trie_entry *entry, uint32_t parent, uint64_t place, uint32_t *node)
+{
+	uint64_t value = load_acquire(&entry->value);
+	*node = (uint32_t)value;
+	return load_relaxed(&entry->place) == place && value >> 32 == parent && value;
+}
+
 /* The node of the stack with that path, which is one frame longer than the parent's. Never fails: without
  * memory it is the parent. */
 static inline uint32_t hs_trie_child(uint32_t parent, uint64_t place, uint32_t path)
 {
 	const struct trie_table *table = atomic_load_explicit(&hs_trie, memory_order_acquire);
-	if (likely(table)) {
-		const struct trie_entry *entry = &table->entries[path & table->mask];
-		uint64_t value = load_acquire(&entry->value);
-		if (likely(load_relaxed(&entry->place) == place && value >> 32 == parent && value))
-			return (uint32_t)value;
-	}
+	uint32_t node;
+	if (likely(table) &&
+	    (likely(trie_match(&table->entries[trie_slot(table, path, 0)], parent, place, &node)) ||
+	     trie_match(&table->entries[trie_slot(table, path, 1)], parent, place, &node)))
+		return node;
 	return hs_trie_find(parent, place, path);
 }
 
