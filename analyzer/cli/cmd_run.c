@@ -166,6 +166,7 @@ int hs_command_run(int argc, char **argv)
 		.follow = follow_values[follow],
 		.quiet = quiet,
 		.symbols = symbols,
+		.is_last = true,
 		.notice = hs_notice,
 		.progress = quiet ? no_progress : hs_progress,
 	};

@@ -129,8 +129,8 @@ static void close_session(struct hs_session *session)
 	}
 	if (session->server)
 		hs_server_close(session->server);
-	/* The files and their symbolizers go with the process: to take them apart first takes milliseconds.
-	 */
+	if (session->files && !session->options->is_last)
+		hs_files_free(session->files);
 	hs_packer_free(session->packer);
 	hs_offspring_free(&session->offspring);
 	if (session->epoll >= 0)

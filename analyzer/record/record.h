@@ -16,6 +16,7 @@ struct hs_record_options {
 	enum hs_follow follow;
 	bool quiet;
 	bool symbols; /* false: leave the naming of addresses to another time */
+	bool is_last; /* the process ends soon: what takes milliseconds to take apart goes with it */
 	/* Progress (phase, done, total; on a terminal) and messages for the user, without prefix or newline.
 	 */
 	void (*notice)(const char *text);
