@@ -238,6 +238,11 @@ void hs_report_parts(struct hs_text *text, const struct hs_report *report, enum 
 		add_thread_rows(text, &view);
 	else
 		add_bucket_rows(text, &view);
+	uint64_t resolution_us = report->profile->facts.time_resolution_us;
+	if (by == HS_PARTS_BY_LIFETIME && resolution_us > 1)
+		hs_text_addf(text,
+			     HS_DIM "  times are known to %s: shorter lifetimes are estimates" HS_PLAIN "\n",
+			     hs_time(resolution_us).text);
 	hs_groups_free(&view.groups);
 	hs_parts_free(&view.parts);
 	free(view.group_of_site);

@@ -198,6 +198,8 @@ json_t *hs_json_facts(const struct hs_facts *facts)
 	hs_json_put(object, "truncated_stacks", hs_json_integer(facts->truncated_stacks));
 	hs_json_put(object, "broken_stacks", hs_json_integer(facts->broken_stacks));
 	hs_json_put(object, "fallback_stacks", hs_json_integer(facts->fallback_stacks));
+	hs_json_put(object, "time_resolution_us",
+		    facts->time_resolution_us ? hs_json_integer(facts->time_resolution_us) : json_null());
 	hs_json_put(object, "late_events", hs_json_integer(facts->late_events));
 	hs_json_put(object, "repaired_frees", hs_json_integer(facts->repaired_frees));
 	hs_json_put(object, "unknown_frees", hs_json_integer(facts->unknown_frees));

@@ -36,86 +36,123 @@ static inline const uint8_t *take(const uint8_t *at, const uint8_t *end, uint64_
 	return hs_varint_get(at, end, value);
 }
 
-static int unpack_values(struct column column, uint64_t *values, uint32_t count)
+static inline int take_next(struct column *column, uint64_t *value)
 {
-	const uint8_t *at = column.at;
-	for (uint32_t i = 0; i < count; i++) {
-		at = take(at, column.end, &values[i]);
-		if (!at)
-			return -1;
-	}
-	return at == column.end ? 0 : -1;
+	const uint8_t *next = take(column->at, column->end, value);
+	if (!next)
+		return -1;
+	column->at = next;
+	return 0;
 }
 
-static int unpack_nodes(struct column column, uint32_t *nodes, uint32_t count)
+/* ---- times ----------------------------------------------------------------------------------------------
+ */
+
+/* `count` events in `width_us` from start_us on. */
+static void spread(uint64_t *times_us, uint32_t count, uint64_t start_us, uint64_t width_us)
 {
-	const uint8_t *at = column.at;
-	for (uint32_t i = 0; i < count; i++) {
-		uint64_t value;
-		at = take(at, column.end, &value);
-		if (!at)
-			return -1;
-		nodes[i] = value < UINT32_MAX ? (uint32_t)value : UINT32_MAX;
-	}
-	return at == column.end ? 0 : -1;
+	uint64_t step = count ? (width_us << 32) / count : 0, at = 0;
+	for (uint32_t i = 0; i < count; i++, at += step)
+		times_us[i] = start_us + (at >> 32);
 }
 
-static int unpack_times(struct column column, struct hs_events *events)
+static int unpack_times(struct column column, uint64_t unit_us, uint64_t grain, struct hs_events *events)
 {
-	const uint8_t *at = column.at;
-	uint64_t now = events->previous_us;
-	uint32_t i = 0;
-	while (at < column.end) {
-		uint64_t same, delta;
-		at = take(at, column.end, &same);
-		at = at ? take(at, column.end, &delta) : NULL;
-		if (!at || same >= events->count - i || delta == 0 || delta > UINT64_MAX - now)
+	uint64_t now_us = events->previous_us; /* when the unit began */
+	uint32_t at = 0;
+	while (column.at < column.end) {
+		uint64_t code, count, units = 1;
+		if (take_next(&column, &code) != 0)
 			return -1;
-		for (uint32_t end = i + (uint32_t)same; i < end; i++)
-			events->times_us[i] = now;
-		now += delta;
-		events->times_us[i++] = now;
+		count = code >> 1;
+		if (code & 1) {
+			if (take_next(&column, &units) != 0 || units > HS_TIME_MOST)
+				return -1;
+			units++;
+		} else if (count > HS_EVENTS_A_MEMBER) {
+			return -1;
+		} else {
+			count *= grain;
+		}
+		if (count > events->count - at || units > (events->last_us - now_us) / unit_us)
+			return -1;
+		spread(events->times_us + at, (uint32_t)count, now_us, unit_us);
+		at += (uint32_t)count;
+		now_us += units * unit_us;
 	}
-	for (; i < events->count; i++)
-		events->times_us[i] = now;
+	if (events->last_us - now_us >= unit_us)
+		return -1;
+	spread(events->times_us + at, events->count - at, now_us, events->last_us - now_us + 1);
 	return 0;
 }
 
 static int unpack_threads(struct column column, struct hs_events *events)
 {
-	const uint8_t *at = column.at;
-	uint64_t covered = 0;
-	while (at < column.end) {
-		uint64_t thread, length;
-		at = take(at, column.end, &thread);
-		at = at ? take(at, column.end, &length) : NULL;
-		if (!at || thread == 0 || thread > UINT32_MAX || length == 0 ||
-		    length > events->count - covered)
+	uint64_t covered = 0, thread = 0, last = 0;
+	while (column.at < column.end) {
+		uint64_t code, earlier = last;
+		last = thread;
+		if (take_next(&column, &code) != 0)
 			return -1;
-		covered += length;
+		thread = earlier;
+		if (code & 1 && take_next(&column, &thread) != 0)
+			return -1;
+		if (thread == 0 || thread > UINT32_MAX || code >> 1 >= events->count - covered)
+			return -1;
+		covered += (code >> 1) + 1;
 		events->run_threads[events->run_count] = (uint32_t)thread;
-		events->run_lengths[events->run_count++] = (uint32_t)length;
+		events->run_lengths[events->run_count++] = (uint32_t)(code >> 1) + 1;
 	}
 	return covered == events->count ? 0 : -1;
 }
 
-/* Copies the kinds and counts the blocks that begin and those that end. */
-static int unpack_kinds(struct column column, struct hs_events *events, uint32_t *begins, uint32_t *ends)
+/* ---- events ---------------------------------------------------------------------------------------------
+ */
+
+/* Events that are no copies. */
+static int unpack_events(struct column *columns, struct hs_event *events, uint32_t count)
 {
-	if ((uint64_t)(column.end - column.at) != events->count)
+	struct column *kinds = &columns[HS_COLUMN_KIND];
+	if (count > (uint64_t)(kinds->end - kinds->at))
 		return -1;
-	uint32_t frees = 0, allocations = 0;
-	uint8_t most = 0;
-	for (uint32_t i = 0; i < events->count; i++) {
-		uint8_t kind = column.at[i];
-		events->kinds[i] = kind;
-		most = kind > most ? kind : most;
-		frees += kind == HS_EVENT_FREE;
-		allocations += kind == HS_EVENT_ALLOC;
+	for (uint32_t i = 0; i < count; i++) {
+		struct hs_event event = {.kind = *kinds->at++};
+		uint64_t node = 0;
+		if (event.kind >= HS_EVENT_KINDS ||
+		    (event.kind != HS_EVENT_FREE &&
+		     (take_next(&columns[HS_COLUMN_NODE], &node) != 0 ||
+		      take_next(&columns[HS_COLUMN_SIZE], &event.size) != 0)) ||
+		    (event.kind != HS_EVENT_ALLOC && take_next(&columns[HS_COLUMN_ENDED], &event.ended) != 0))
+			return -1;
+		event.node = node < UINT32_MAX ? (uint32_t)node : UINT32_MAX;
+		events[i] = event;
 	}
-	*begins = events->count - frees;
-	*ends = events->count - allocations;
-	return most < HS_EVENT_KINDS ? 0 : -1;
+	return 0;
+}
+
+static int unpack_copies(struct column *columns, struct hs_event *events, uint32_t count)
+{
+	struct column copies = columns[HS_COLUMN_COPIES];
+	uint32_t at = 0;
+	while (copies.at < copies.end) {
+		uint64_t plain, copied, distance;
+		if (take_next(&copies, &plain) != 0 || take_next(&copies, &copied) != 0 ||
+		    take_next(&copies, &distance) != 0 || plain > count - at ||
+		    unpack_events(columns, events + at, (uint32_t)plain) != 0)
+			return -1;
+		at += (uint32_t)plain;
+		if (copied > count - at || distance == 0 || distance > at)
+			return -1;
+		for (uint32_t end = at + (uint32_t)copied; at < end; at++) /* they may overlap */
+			events[at] = events[at - distance];
+	}
+	if (unpack_events(columns, events + at, count - at) != 0)
+		return -1;
+	for (unsigned i = 0; i < HS_COLUMNS; i++)
+		if (i != HS_COLUMN_COPIES && i != HS_COLUMN_THREAD && i != HS_COLUMN_TIME &&
+		    columns[i].at != columns[i].end)
+			return -1;
+	return 0;
 }
 
 int hs_events_unpack(const uint8_t *payload, const struct hs_member *member, struct hs_events *events,
@@ -123,26 +160,32 @@ int hs_events_unpack(const uint8_t *payload, const struct hs_member *member, str
 {
 	const uint8_t *at = payload, *end = payload + member->raw_bytes;
 	struct column columns[HS_COLUMNS];
-	uint32_t begins, ends;
+	uint64_t head[5]; /* previous time, from there to the last, allocations, unit, grain */
 	events->count = member->items;
 	events->run_count = 0;
 	if (events->count > HS_EVENTS_A_MEMBER)
 		return hs_fail(error, "it claims %u events", events->count);
-	at = hs_varint_get(at, end, &events->previous_us);
-	at = at ? hs_varint_get(at, end, &events->allocations_before) : NULL;
-	if (!at)
-		return hs_fail(error, "it ends too early");
+	for (unsigned i = 0; i < 5; i++) {
+		at = hs_varint_get(at, end, &head[i]);
+		if (!at)
+			return hs_fail(error, "it ends too early");
+	}
 	for (unsigned i = 0; i < HS_COLUMNS; i++)
 		if (take_column(&at, end, &columns[i]) != 0)
 			return hs_fail(error, "it ends too early");
 	if (at != end)
 		return hs_fail(error, "%zu bytes follow its columns", (size_t)(end - at));
-	if (unpack_kinds(columns[HS_COLUMN_KIND], events, &begins, &ends) != 0 ||
-	    unpack_threads(columns[HS_COLUMN_THREAD], events) != 0 ||
-	    unpack_times(columns[HS_COLUMN_TIME], events) != 0 ||
-	    unpack_nodes(columns[HS_COLUMN_NODE], events->nodes, begins) != 0 ||
-	    unpack_values(columns[HS_COLUMN_SIZE], events->sizes, begins) != 0 ||
-	    unpack_values(columns[HS_COLUMN_ENDED], events->ended, ends) != 0)
+	if (head[0] > HS_TIME_MOST || head[1] > HS_TIME_MOST)
+		return hs_fail(error, "its time is impossible");
+	if (head[3] == 0 || head[3] > HS_TIME_UNIT_MOST || head[4] == 0 || head[4] > HS_EVENTS_A_MEMBER)
+		return hs_fail(error, "its unit of time is impossible");
+	events->previous_us = head[0];
+	events->last_us = head[0] + head[1];
+	events->allocations_before = head[2];
+	events->resolution_us = head[4] > 1 ? 2 * head[3] : head[3];
+	if (unpack_threads(columns[HS_COLUMN_THREAD], events) != 0 ||
+	    unpack_times(columns[HS_COLUMN_TIME], head[3], head[4], events) != 0 ||
+	    unpack_copies(columns, events->events, events->count) != 0)
 		return hs_fail(error, "its columns do not fit together");
 	return 0;
 }

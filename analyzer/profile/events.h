@@ -4,19 +4,24 @@
 
 #include "recording.h"
 
-/* What a member's columns say, still coded against the state that runs through the file (FORMAT.md).
- * Structure is checked: kinds are known, run lengths sum to `count`, every column has as many values as its
- * kinds ask for. */
+/* What the columns say of an event, still coded against the state that runs through the file (FORMAT.md); 0
+ * where its kind has nothing. */
+struct hs_event {
+	uint64_t size, ended;
+	uint32_t node; /* UINT32_MAX: out of range */
+	uint8_t kind;  /* enum hs_event_kind */
+};
+
+/* A member's events. Structure is checked: kinds are known, run lengths sum to `count`, copies are of earlier
+ * events of the member, every column has as many values as it takes, times do not go back. */
 struct hs_events {
 	uint32_t count, run_count;
-	uint64_t previous_us; /* time of the event before */
+	uint64_t previous_us, last_us; /* time of the event before; of the last one */
 	uint64_t allocations_before;
-	uint8_t kinds[HS_EVENTS_A_MEMBER];
-	uint32_t run_threads[HS_EVENTS_A_MEMBER], run_lengths[HS_EVENTS_A_MEMBER];
+	uint64_t resolution_us; /* times are wrong by less; 1: exact */
+	struct hs_event events[HS_EVENTS_A_MEMBER];
 	uint64_t times_us[HS_EVENTS_A_MEMBER]; /* absolute */
-	uint32_t nodes[HS_EVENTS_A_MEMBER]; /* codes, one for each kind but FREE; UINT32_MAX: out of range */
-	uint64_t sizes[HS_EVENTS_A_MEMBER]; /* codes, likewise */
-	uint64_t ended[HS_EVENTS_A_MEMBER]; /* codes, one for each kind but ALLOC */
+	uint32_t run_threads[HS_EVENTS_A_MEMBER], run_lengths[HS_EVENTS_A_MEMBER];
 };
 
 /* Unpacks a payload. Returns 0, or -1 and an error. */

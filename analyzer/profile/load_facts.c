@@ -74,6 +74,9 @@ static void read_origin(struct hs_facts *facts, const json_t *json)
 		facts->imported = text(json, "imported");
 	if (json_is_object(merged))
 		read_merged(&facts->merged, merged);
+	/* heaptrack looks at the clock every 10 ms */
+	if (facts->imported && strcmp(facts->imported, "heaptrack") == 0)
+		facts->time_resolution_us = 10000;
 	if (facts->merged.incomplete &&
 	    asprintf(&facts->warning,
 		     "%" PRIu64 " of the %" PRIu64

@@ -94,6 +94,8 @@ struct hs_facts {
 	uint32_t pid, parent_pid;
 	bool forked; /* began as a fork: inherited blocks are not its own */
 	uint64_t start_unix_us, duration_us;
+	uint64_t time_resolution_us; /* times of events are wrong by less (1: exact), lifetimes by less than
+				      * twice that; known after a replay, 0 if there are no events */
 	enum hs_end_kind end;
 	int end_value; /* exit status or signal */
 	uint64_t lost_events, truncated_stacks, broken_stacks, fallback_stacks, late_events, repaired_frees,

@@ -120,8 +120,8 @@ static bool sizes_possible(const struct hs_member *member)
 	/* Stored blocks cost 5 bytes each 64 KiB; no writer needs more than that. */
 	if (packed > (uint64_t)member->raw_bytes + member->raw_bytes / 1024 + 1024)
 		return false;
-	if (member->kind == HS_MEMBER_EVENTS && member->items > HS_EVENTS_A_MEMBER)
-		return false;
+	if (member->kind == HS_MEMBER_EVENTS)
+		return member->items <= HS_EVENTS_A_MEMBER;
 	return member->items <= member->raw_bytes; /* no item takes less than a byte */
 }
 

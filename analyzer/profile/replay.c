@@ -218,16 +218,14 @@ IN_PASS struct hs_counts *begin_block(struct hs_replay_state *state, uint32_t th
  */
 
 struct cursor {
-	const struct hs_events *events;
-	const uint32_t *node; /* the next codes */
-	const uint64_t *size, *ended;
+	const struct hs_event *event;
 	uint64_t last_ended; /* number of the block that ended last */
 };
 
 /* Decodes the block that the event ends. Returns NULL if there is no such live block. */
 IN_PASS struct hs_block *ended_block(struct hs_replay_state *state, struct cursor *cursor, uint64_t *number)
 {
-	uint64_t code = *cursor->ended++;
+	uint64_t code = cursor->event->ended;
 	uint64_t ended = code & 1 ? cursor->last_ended + (uint64_t)hs_unzigzag(code >> 1)
 				  : state->blocks.count - 1 - (code >> 1);
 	cursor->last_ended = *number = ended;
@@ -235,11 +233,11 @@ IN_PASS struct hs_block *ended_block(struct hs_replay_state *state, struct curso
 }
 
 /* Decodes node and size of the block that the event begins. Returns NULL, or what is wrong. */
-IN_PASS const char *begun_block(struct hs_replay_state *state, struct cursor *cursor,
+IN_PASS const char *begun_block(struct hs_replay_state *state, const struct hs_event *event,
 				struct hs_thread_state *thread, uint32_t *node, uint64_t *size)
 {
-	uint32_t node_code = *cursor->node++;
-	uint64_t size_code = *cursor->size++;
+	uint32_t node_code = event->node;
+	uint64_t size_code = event->size;
 	struct hs_node_state *previous = &state->nodes[thread->node];
 	if (node_code == 0) {
 		*node = previous->successor;
@@ -292,7 +290,7 @@ IN_PASS const char *replay_realloc(struct hs_replay_state *state, struct cursor 
 	struct hs_block *block = ended_block(state, cursor, &number);
 	if (!block)
 		return no_such_block;
-	const char *wrong = begun_block(state, cursor, &state->threads[thread], &node, &size);
+	const char *wrong = begun_block(state, cursor->event, &state->threads[thread], &node, &size);
 	if (wrong)
 		return wrong;
 	uint64_t old_size = block->size, events = state->selection.events;
@@ -311,12 +309,12 @@ IN_PASS const char *replay_realloc(struct hs_replay_state *state, struct cursor 
 	return NULL;
 }
 
-IN_PASS const char *replay_allocation(struct hs_replay_state *state, struct cursor *cursor, uint32_t thread,
-				      enum pass pass)
+IN_PASS const char *replay_allocation(struct hs_replay_state *state, const struct hs_event *event,
+				      uint32_t thread, enum pass pass)
 {
 	uint64_t size;
 	uint32_t node;
-	const char *wrong = begun_block(state, cursor, &state->threads[thread], &node, &size);
+	const char *wrong = begun_block(state, event, &state->threads[thread], &node, &size);
 	if (!wrong)
 		begin_block(state, thread, node, size, pass);
 	return wrong;
@@ -348,8 +346,7 @@ static const char *const stopped = "";
 IN_PASS const char *replay_member(struct hs_replay_state *state, const struct hs_events *events,
 				  enum pass pass)
 {
-	struct cursor cursor = {events, events->nodes, events->sizes, events->ended,
-				events->allocations_before};
+	struct cursor cursor = {events->events, events->allocations_before};
 	uint32_t at = 0;
 	if (events->allocations_before != state->blocks.count || events->previous_us != state->now_us)
 		return "events before it are missing";
@@ -374,22 +371,24 @@ IN_PASS const char *replay_member(struct hs_replay_state *state, const struct hs
 			if (pass == PASS_FULL && state->how.watch && state->how.watch->event)
 				state->how.watch->event(state->how.watch->context, state->events);
 			const char *wrong;
-			switch (events->kinds[at]) {
+			switch (cursor.event->kind) {
 			case HS_EVENT_ALLOC:
-				wrong = replay_allocation(state, &cursor, thread, pass);
+				wrong = replay_allocation(state, cursor.event, thread, pass);
 				break;
 			case HS_EVENT_FREE:
 				wrong = replay_free(state, &cursor, pass);
 				break;
 			default:
 				wrong = replay_realloc(state, &cursor, thread,
-						       events->kinds[at] == HS_EVENT_MOVE, pass);
+						       cursor.event->kind == HS_EVENT_MOVE, pass);
 			}
 			if (wrong)
 				return wrong;
 			state->events++;
+			cursor.event++;
 		}
 	}
+	state->now_us = events->last_us;
 	return NULL;
 }
 
@@ -414,6 +413,8 @@ static bool replay_events(struct hs_profile *profile, struct hs_replay_state *st
 	bool full = state->selection.filter || how->watch || how->by_thread || how->by_size ||
 		    how->by_lifetime || how->slices;
 	while (!wrong && (events = hs_ahead_next(ahead, &error))) {
+		if (events->resolution_us > profile->facts.time_resolution_us)
+			profile->facts.time_resolution_us = events->resolution_us;
 		wrong = full ? replay_full(state, events) : replay_plain(state, events);
 		if (profile->progress)
 			profile->progress("reading events", state->events, profile->recording->events);

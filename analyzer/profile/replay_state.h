@@ -7,9 +7,6 @@
 #include "pairs.h"
 #include "timeline.h"
 
-/* No clock runs for 2000 years. */
-#define HS_TIME_MOST (1ULL << 56)
-
 /* The group of blocks that the filter does not select. */
 #define HS_LEFT_OUT (UINT32_MAX - 1)
 

@@ -5,25 +5,19 @@
  * events members. */
 enum { NODE_BYTES_MOST = 1 << 20, MARK_BYTES_MOST = 1 << 20 };
 
-static void reset_columns(struct hs_encoder *encoder)
+static void start_member(struct hs_encoder *encoder)
 {
-	for (unsigned i = 0; i < HS_COLUMNS; i++)
-		encoder->at[i] = encoder->columns + (size_t)i * HS_COLUMN_BYTES_MOST * 2;
-	encoder->count = 0;
-	encoder->run_thread = 0;
-	encoder->run_events = 0;
-	encoder->same_time_events = 0;
+	hs_event_columns_start(&encoder->columns, encoder->time_us, encoder->now.events,
+			       encoder->now.allocations);
+	encoder->run_thread = encoder->last_thread = encoder->earlier_thread = 0;
 	encoder->last_ended = encoder->now.allocations;
-	encoder->member_time_us = encoder->time_us;
-	encoder->member_allocations = encoder->now.allocations;
 }
 
 void hs_encoder_init(struct hs_encoder *encoder, struct hs_packer *packer, int fd)
 {
 	*encoder = (struct hs_encoder){0};
 	hs_writer_init(&encoder->writer, packer, fd);
-	/* Room for the worst case; pages that no event reaches are never touched. Runs take two values. */
-	encoder->columns = hs_allocate((size_t)HS_COLUMNS * HS_COLUMN_BYTES_MOST * 2);
+	hs_event_columns_init(&encoder->columns);
 	encoder->nodes = hs_grow(NULL, 0, &encoder->node_capacity, sizeof *encoder->nodes);
 	encoder->nodes[0] = (struct hs_encoder_node){0};
 	encoder->node_count = 1;
@@ -32,12 +26,12 @@ void hs_encoder_init(struct hs_encoder *encoder, struct hs_packer *packer, int f
 	encoder->threads[0] = (struct hs_encoder_thread){0};
 	encoder->thread_count = 1;
 	encoder->threads_written = 1;
-	reset_columns(encoder);
+	start_member(encoder);
 }
 
 void hs_encoder_free(struct hs_encoder *encoder)
 {
-	free(encoder->columns);
+	hs_event_columns_free(&encoder->columns);
 	free(encoder->nodes);
 	for (uint32_t i = 0; i < encoder->thread_count; i++)
 		free(encoder->threads[i].own_name);
@@ -212,46 +206,62 @@ void hs_encoder_mark(struct hs_encoder *encoder, enum hs_mark_kind kind, uint64_
 
 static void end_run(struct hs_encoder *encoder)
 {
-	if (!encoder->run_events)
+	struct hs_bytes *out = &encoder->columns.threads;
+	if (!encoder->run_thread)
 		return;
-	hs_column_put(&encoder->at[HS_COLUMN_THREAD], encoder->run_thread);
-	hs_column_put(&encoder->at[HS_COLUMN_THREAD], encoder->run_events);
-	encoder->run_events = 0;
+	bool back = encoder->run_thread == encoder->earlier_thread;
+	hs_bytes_varint(out, (encoder->now.events - encoder->run_start - 1) << 1 | !back);
+	if (!back)
+		hs_bytes_varint(out, encoder->run_thread);
 }
 
 void hs_encoder_begin_run(struct hs_encoder *encoder, uint32_t thread)
 {
 	end_run(encoder);
+	encoder->earlier_thread = encoder->last_thread;
+	encoder->last_thread = encoder->run_thread;
 	encoder->run_thread = thread;
+	encoder->run_start = encoder->now.events;
 }
 
-static void flush_events(struct hs_encoder *encoder)
+static void flush_samples(struct hs_encoder *encoder)
 {
-	if (!encoder->count)
-		return;
-	end_run(encoder);
-	struct hs_bytes *bytes = &encoder->scratch;
-	bytes->count = 0;
-	hs_bytes_varint(bytes, encoder->member_time_us);
-	hs_bytes_varint(bytes, encoder->member_allocations);
-	for (unsigned i = 0; i < HS_COLUMNS; i++) {
-		const uint8_t *column = encoder->columns + (size_t)i * HS_COLUMN_BYTES_MOST * 2;
-		hs_bytes_string(bytes, column, (size_t)(encoder->at[i] - column));
-	}
-	if (hs_writer_member(&encoder->writer, HS_MEMBER_EVENTS, bytes, encoder->count) == 0)
-		encoder->written = encoder->now;
-	reset_columns(encoder);
-}
-
-int hs_encoder_flush(struct hs_encoder *encoder)
-{
-	flush_nodes(encoder);
-	flush_events(encoder);
 	if (encoder->new_samples)
 		hs_writer_member(&encoder->writer, HS_MEMBER_SAMPLES, &encoder->sample_bytes,
 				 encoder->new_samples);
 	encoder->new_samples = 0;
 	encoder->sample_bytes.count = 0;
+}
+
+/* But samples wait until they are worth a member. */
+static int flush_events(struct hs_encoder *encoder)
+{
+	flush_nodes(encoder);
+	if (encoder->run_thread) { /* there are events */
+		end_run(encoder);
+		encoder->scratch.count = 0;
+		hs_event_columns_put(&encoder->columns, &encoder->scratch, encoder->time_us);
+		if (hs_writer_member(&encoder->writer, HS_MEMBER_EVENTS, &encoder->scratch,
+				     encoder->columns.count) == 0)
+			encoder->written = encoder->now;
+		start_member(encoder);
+	}
+	if (encoder->new_samples >= HS_SAMPLES_A_MEMBER)
+		flush_samples(encoder);
 	flush_marks(encoder);
+	return encoder->writer.error ? -1 : 0;
+}
+
+void hs_encoder_pause(struct hs_encoder *encoder)
+{
+	hs_event_columns_pack(&encoder->columns);
+	if (encoder->columns.count == HS_EVENTS_A_MEMBER)
+		flush_events(encoder);
+}
+
+int hs_encoder_flush(struct hs_encoder *encoder)
+{
+	flush_events(encoder);
+	flush_samples(encoder);
 	return encoder->writer.error ? -1 : 0;
 }

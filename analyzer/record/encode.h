@@ -3,6 +3,7 @@
 #ifndef HS_RECORD_ENCODE_H
 #define HS_RECORD_ENCODE_H
 
+#include "record/event_columns.h"
 #include "record/writer.h"
 
 /* What the file holds so far: the footer's counts. A reader that replays the file counts the same. */
@@ -33,12 +34,11 @@ struct hs_encoder {
 	struct hs_written written; /* as of the last events member */
 	uint64_t time_us;          /* of the last event */
 
-	uint32_t count; /* events in the columns */
-	uint8_t *columns, *at[HS_COLUMNS];
-	uint32_t run_thread, run_events;
-	uint32_t same_time_events;                   /* that the time column does not show yet */
-	uint64_t last_ended;                         /* number of the block that ended last */
-	uint64_t member_time_us, member_allocations; /* before the first event of the columns */
+	struct hs_event_columns columns; /* events that are not in the file yet */
+	uint32_t run_thread, last_thread,
+		earlier_thread; /* of the run; of those before it: the last, the one before */
+	uint64_t run_start;     /* number of its first event */
+	uint64_t last_ended;    /* number of the block that ended last */
 
 	struct hs_encoder_node *nodes; /* by file id; 0 is the root */
 	uint32_t node_count;
@@ -78,6 +78,8 @@ void hs_encoder_unload(struct hs_encoder *encoder, uint32_t id, uint64_t unload_
 uint32_t hs_encoder_node(struct hs_encoder *encoder, uint32_t parent, uint32_t module, uint64_t address);
 /* Returns the thread's file id. */
 uint32_t hs_encoder_thread(struct hs_encoder *encoder, uint32_t serial, uint32_t tid);
+/* Samples that are worth a member. */
+enum { HS_SAMPLES_A_MEMBER = 64 };
 void hs_encoder_sample(struct hs_encoder *encoder, uint64_t time_us, uint64_t rss_bytes);
 
 /* A mark, after all events so far. Phases and moments have a thread (its file id) and a name, ends of
@@ -94,42 +96,25 @@ int hs_encoder_flush_threads(struct hs_encoder *encoder, uint32_t end);
 
 /* ---- events ------------------------------------------------------------------------------------------ */
 
-enum { HS_COLUMN_BYTES_MOST = HS_EVENTS_A_MEMBER * HS_VARINT_MOST };
-
+/* At columns.limit. */
+void hs_encoder_pause(struct hs_encoder *encoder);
 void hs_encoder_begin_run(struct hs_encoder *encoder, uint32_t thread);
-
-/* One or two bytes without a branch that nobody can foresee; may write a byte more than it uses. */
-static inline void hs_column_put(uint8_t **at, uint64_t value)
-{
-	if (__builtin_expect(value < 1 << 14, 1)) {
-		unsigned two = value > 0x7f;
-		(*at)[0] = (uint8_t)(value | two << 7);
-		(*at)[1] = (uint8_t)(value >> 7);
-		*at += 1 + two;
-	} else {
-		*at = hs_varint_put(*at, value);
-	}
-}
 
 static inline void hs_encoder_start_event(struct hs_encoder *encoder, enum hs_event_kind kind,
 					  uint32_t thread, uint64_t time_us)
 {
-	if (__builtin_expect(encoder->count == HS_EVENTS_A_MEMBER, 0))
-		hs_encoder_flush(encoder);
+	struct hs_event_columns *columns = &encoder->columns;
+	if (__builtin_expect(columns->next == columns->limit, 0))
+		hs_encoder_pause(encoder);
 	if (__builtin_expect(thread != encoder->run_thread, 0))
 		hs_encoder_begin_run(encoder, thread);
-	encoder->run_events++;
-	encoder->count++;
-	encoder->now.events++;
-	*encoder->at[HS_COLUMN_KIND]++ = (uint8_t)kind;
 	if (time_us > encoder->time_us) {
-		hs_column_put(&encoder->at[HS_COLUMN_TIME], encoder->same_time_events);
-		hs_column_put(&encoder->at[HS_COLUMN_TIME], time_us - encoder->time_us);
-		encoder->same_time_events = 0;
+		columns->steps[columns->step_count++] =
+			(struct hs_time_step){time_us - encoder->time_us, (uint32_t)encoder->now.events};
 		encoder->time_us = time_us;
-	} else {
-		encoder->same_time_events++;
 	}
+	*columns->next++ = (struct hs_coded_event){.ended = kind};
+	encoder->now.events++;
 }
 
 /* Ends the block of allocation `ended`: the part that a free, a move and a resize share. */
@@ -137,7 +122,7 @@ static inline void hs_encoder_end_block(struct hs_encoder *encoder, uint64_t end
 {
 	uint64_t younger = (encoder->now.allocations - 1 - ended) << 1;
 	uint64_t onwards = hs_zigzag((int64_t)(ended - encoder->last_ended)) << 1 | 1;
-	hs_column_put(&encoder->at[HS_COLUMN_ENDED], younger < onwards ? younger : onwards);
+	encoder->columns.next[-1].ended |= (younger < onwards ? younger : onwards) << 2;
 	encoder->last_ended = ended;
 	encoder->now.live_bytes -= size;
 	encoder->now.live_blocks--;
@@ -150,13 +135,18 @@ static inline uint64_t hs_encoder_begin_block(struct hs_encoder *encoder, uint32
 	struct hs_encoder_thread *owner = &encoder->threads[thread];
 	struct hs_encoder_node *previous = &encoder->nodes[owner->previous_node];
 	struct hs_encoder_node *own = &encoder->nodes[node];
-	hs_column_put(&encoder->at[HS_COLUMN_NODE],
-		      previous->successor == node
+	struct hs_coded_event *event = encoder->columns.next - 1;
+	event->node = previous->successor == node
 			      ? 0
-			      : 1 + hs_zigzag((int64_t)node - (int64_t)owner->previous_node));
+			      : 1 + (uint32_t)hs_zigzag((int64_t)node - (int64_t)owner->previous_node);
 	previous->successor = node;
 	owner->previous_node = node;
-	hs_column_put(&encoder->at[HS_COLUMN_SIZE], own->last_size == size ? 0 : 1 + size);
+	uint64_t size_code = own->last_size == size ? 0 : 1 + size;
+	event->size = (uint32_t)size_code;
+	if (__builtin_expect(size_code >= HS_CODED_LARGE, 0)) {
+		event->size = HS_CODED_LARGE;
+		hs_event_columns_keep_large(&encoder->columns, size_code);
+	}
 	own->last_size = size;
 
 	struct hs_written *now = &encoder->now;

@@ -14,7 +14,6 @@
 enum {
 	BACKLOG_CHUNKS =
 		256, /* 8 MiB: what the target may be ahead of us; four times as much was no faster */
-	SAMPLES_A_MEMBER = 64,
 };
 #define MS 1000000ull
 #define FLUSH_NS (500 * MS)
@@ -367,7 +366,8 @@ uint64_t hs_image_round(struct hs_image *image, uint64_t now_ns)
 		image->flushed_events = encoder->written.events;
 		image->flushed_ns = now_ns;
 	}
-	bool something = encoder->count || encoder->new_marks || encoder->new_samples >= SAMPLES_A_MEMBER ||
+	bool something = encoder->now.events != encoder->written.events || encoder->new_marks ||
+			 encoder->new_samples >= HS_SAMPLES_A_MEMBER ||
 			 encoder->threads_written < image->old_threads;
 	if (something && now_ns - image->flushed_ns > FLUSH_NS)
 		flush(image, now_ns, false);

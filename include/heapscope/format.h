@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#define HS_FORMAT_VERSION 1
+#define HS_FORMAT_VERSION 2
 
 /* Every member is a gzip member whose header is exactly HS_MEMBER_HEADER_BYTES long: 10 bytes of gzip header
  * with FEXTRA, XLEN = 20, one subfield "HS" of 16 bytes: struct hs_member_extra, little-endian. */
@@ -36,7 +36,11 @@ enum {
 	HS_MEMBER_RAW_MOST = 64 << 20,
 	HS_EVENTS_A_MEMBER = 65536, /* a writer starts a new member at this many */
 	HS_STRING_MOST = 1 << 20,
+	HS_TIME_UNIT_MOST = 1 << 20, /* of the events' times, us */
 };
+
+/* Microseconds; no clock runs for 2000 years. */
+#define HS_TIME_MOST (1ULL << 56)
 
 /* Events, one byte each in the kind column. */
 enum hs_event_kind {
@@ -56,16 +60,18 @@ enum hs_mark_kind {
 	HS_MARK_RESUME = 5,
 };
 
-/* Columns of an events member, in this order, each preceded by its varint length in bytes. */
+/* Columns of an events member, in this order, each preceded by its varint length in bytes. Of kind, node,
+ * size and ended only events that are no copies have a value. */
 enum hs_column {
-	HS_COLUMN_KIND = 0,   /* one byte an event */
-	HS_COLUMN_THREAD = 1, /* runs: varint thread, varint length; the lengths sum to the events */
-	HS_COLUMN_TIME =
-		2, /* runs: varint events in the microsecond of the one before, varint microseconds */
-	HS_COLUMN_NODE = 3,  /* ALLOC, MOVE, RESIZE */
-	HS_COLUMN_SIZE = 4,  /* ALLOC, MOVE, RESIZE */
-	HS_COLUMN_ENDED = 5, /* FREE, MOVE, RESIZE */
-	HS_COLUMNS = 6,
+	HS_COLUMN_COPIES =
+		0,          /* varint events that are none, varint events copied, varint from how far back */
+	HS_COLUMN_KIND = 1, /* one byte an event */
+	HS_COLUMN_THREAD = 2, /* runs of events of one thread; the lengths sum to the events */
+	HS_COLUMN_TIME = 3,   /* how many events happen in each unit of time */
+	HS_COLUMN_NODE = 4,   /* ALLOC, MOVE, RESIZE */
+	HS_COLUMN_SIZE = 5,   /* ALLOC, MOVE, RESIZE */
+	HS_COLUMN_ENDED = 6,  /* FREE, MOVE, RESIZE */
+	HS_COLUMNS = 7,
 };
 
 /* Addresses of nodes from here on, 2^32 of them, are no addresses: each stands for a place whose address is

@@ -4,7 +4,7 @@ import json
 import struct
 import zlib
 
-VERSION = 1  # of the format
+VERSION = 2  # of the format
 
 
 def varint(value):
@@ -59,21 +59,32 @@ def nodes():
     return member(3, payload, 3)
 
 
-def events():
+def event_columns(start_us, span_us, allocations, columns, unit_us=1):
+    """columns: copies, kinds, threads, times, nodes, sizes, ended blocks. The grain is 1."""
+    return varint(start_us) + varint(span_us) + varint(allocations) + varint(unit_us) + varint(1) + \
+        b"".join(varint(len(column)) + bytes(column) for column in columns)
+
+
+def one_thread(count):
+    """All events are thread 1's: an odd code, which is twice their number - 1, and the thread."""
+    return varint(count - 1 << 1 | 1) + varint(1)
+
+
+def times_10_us_apart(count):
+    """The first 10 us after the payload's beginning: no event in that microsecond, then one each; odd codes, which say
+    how many microseconds more than 1 the next is away."""
+    return varint(0 << 1 | 1) + varint(9) + (varint(1 << 1 | 1) + varint(9)) * (count - 1)
+
+
+def events(times=times_10_us_apart(4), span_us=40, unit_us=1):
     """keep allocates 1000 (10 us), drop 500 (20 us) which it frees (30 us), keep reallocs its block to 3000, which
     moves (40 us). Peak: the old block still counts until the realloc, so 3000 at 40 us."""
-    def column(raw):
-        return varint(len(raw)) + raw
-
     kinds = bytes([0, 0, 1, 2])
-    threads = varint(1) + varint(4)
-    times = (varint(0) + varint(10)) * 4
     # nodes 2, 3, 2, each 1 + zigzag(node - previous node); nothing is a remembered successor yet but 3 after 2
     node_column = b"".join(varint(1 + value) for value in (2 << 1, 1 << 1, 1))
     sizes = b"".join(varint(1 + size) for size in (1000, 500, 3000))
     ended = varint(0) + varint(1 << 1)
-    payload = varint(0) + varint(0) + column(kinds) + column(threads) + column(times) + column(node_column) + \
-        column(sizes) + column(ended)
+    payload = event_columns(0, span_us, 0, [b"", kinds, one_thread(4), times, node_column, sizes, ended], unit_us)
     return member(4, payload, 4)
 
 
@@ -137,9 +148,8 @@ def stacks(blocks, source="/srv/made.c", **header_changes):
             nodes_column += varint(1 + (step << 1 if step >= 0 else (-step << 1) - 1))
             sizes += varint(1 + size)
             ended += varint(0) if freed else b""
-        columns = [kinds, varint(1) + varint(len(kinds)), (varint(0) + varint(10)) * len(kinds), nodes_column, sizes, ended]
-        events_members += member(4, varint(before_us) + varint(first) +
-                                 b"".join(varint(len(column)) + bytes(column) for column in columns), len(kinds))
+        columns = [b"", kinds, one_thread(len(kinds)), times_10_us_apart(len(kinds)), nodes_column, sizes, ended]
+        events_members += member(4, event_columns(before_us, 10 * len(kinds), first, columns), len(kinds))
     texts = [b"", *[name if isinstance(name, bytes) else name.encode() for name in functions], source.encode()]
     symbols_payload, previous = bytearray(varint(len(texts)) + b"".join(string(text) for text in texts)), 0
     for number, name in enumerate(functions, 1):

@@ -12,6 +12,7 @@ import json
 import re
 import sys
 
+import made_recording as made
 import pytest
 from conftest import clean_environment, on_terminal
 
@@ -177,6 +178,26 @@ def test_by_size_lifetime_thread(select):
                        if document["frames"][site["frames"][0]]["function"] == name) for name in ("keep", "drop")]
     assert [(part["site"], part["counts"]["allocated_bytes"]) for part in thread["sites"]] == [(keep, 4000), (drop, 500)]
     assert [part["site"] for part in document["by_size"][0]["sites"]] == [drop]
+
+
+def test_coarse_times(run_heapscope, tmp_path):
+    """All four events in one unit of 16 us, which the last one ends: they count as at 0, 4, 8, 12 us."""
+    path = tmp_path / "coarse.hs.gz"
+    path.write_bytes(made.header() + made.modules() + made.nodes() + made.events(times=b"", span_us=15, unit_us=16) +
+                     made.samples() + made.threads() + made.symbols() + made.footer(peak_us=14))
+    done = run_heapscope("print", "--lifetimes", path)
+    assert done.returncode == 0 and not done.stderr
+    note = "times are known to 16 us: shorter lifetimes are estimates"
+    rows = re.findall(r"^  (4 to 7 us|8 to 15 us|never freed) +(\d+) ", done.stdout, re.M)
+    assert rows == [("4 to 7 us", "1"), ("8 to 15 us", "1"), ("never freed", "1")] and note in done.stdout
+    document = json.loads(run_heapscope("print", "--json", path).stdout)
+    assert (document["facts"]["time_resolution_us"], document["totals"]["peak_us"]) == (16, 12)
+    assert document["totals"]["lifetime_us"] == 4 + 12 + (50 - 12)
+
+
+def test_exact_times(run_heapscope, whole):
+    assert json.loads(run_heapscope("print", "--json", whole).stdout)["facts"]["time_resolution_us"] == 1
+    assert "times are known" not in run_heapscope("print", "--lifetimes", whole).stdout
 
 
 def test_by_function_file_module_crate(select):

@@ -188,9 +188,6 @@ def test_two_equal_diff(view, server, build, run_heapscope, tmp_path):
 
 def many_stacks(count):
     """main calls `count` functions without names, each of which allocates: 3 bytes the first hundred, 1 byte the others."""
-    def column(raw):
-        return varint(len(raw)) + raw
-
     nodes = varint(1) + varint(1) + varint(1) + zigzag(0x401000) + \
         b"".join(varint(number - 1) + varint(1) + zigzag(1) for number in range(2, count + 2))
     out = made_recording.header() + made_recording.modules() + made_recording.member(3, nodes, count + 1)
@@ -198,10 +195,9 @@ def many_stacks(count):
         part = range(first, min(first + 65536, count))
         steps = b"".join(varint(1 + ((2 if number == 0 else 1) << 1)) for number in part)
         sizes = b"".join(varint(1 + (3 if number < 100 else 1)) for number in part)
-        out += made_recording.member(4, varint(first) + varint(first) + column(bytes(len(part))) +
-                                     column(varint(1) + varint(len(part))) +
-                                     column((varint(0) + varint(1)) * len(part)) + column(steps) + column(sizes) +
-                                     column(b""), len(part))
+        times = varint(0) + varint(1 << 1) * (len(part) - 1)  # one each us, none in that of the event before
+        columns = [b"", bytes(len(part)), made_recording.one_thread(len(part)), times, steps, sizes, b""]
+        out += made_recording.member(4, made_recording.event_columns(first, len(part), first, columns), len(part))
     allocated = count + 200
     return out + made_recording.footer(events=count, allocations=count, frees=0, allocated_bytes=allocated,
                                        peak_bytes=allocated, peak_us=count, live_bytes=allocated, live_blocks=count,

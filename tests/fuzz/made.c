@@ -173,17 +173,38 @@ static void write_frameless(struct writer *w)
 	write_events(w);
 }
 
+/* Copies, coarse times, runs that go back. */
+static void write_packed(struct writer *w)
+{
+	static const uint8_t payload[] = {
+		0, 60, 0, 16, 2, /* from 0 to 60 us, units of 16 us, grains of 2 events */
+		6, 4,  6, 2,  0, 4,  4, 4,   0, 1, 0, 2, /* allocation, free, allocation, move; then copies */
+		5, 5,  1, 1,  2, 18,                     /* threads 1, 2, 1: three, one and ten events */
+		3, 4,  3, 1, /* four events in the first unit, one in the second; the rest in the fourth */
+		3, 3,  0, 0,  3, 11, 0, 101, /* node 1; 10 bytes, the same, 100 */
+		2, 0,  0};
+	struct bytes copy = {(uint8_t *)payload, sizeof payload, sizeof payload};
+	write_header(w);
+	add_module(w, "/home/me/prog", MAIN_PROGRAM);
+	write_modules(w);
+	add_node(w, 0, 0, 0x1001);
+	write_nodes(w);
+	write_member(w, EVENTS, &copy, 14);
+}
+
 void fuzz_seed_files(fuzz_add *add, void *context)
 {
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 5; i++) {
 		struct writer writer;
 		writer_start(&writer);
 		if (i < 2)
 			write_small(&writer);
 		else if (i == 2)
 			write_recursive(&writer);
-		else
+		else if (i == 3)
 			write_frameless(&writer);
+		else
+			write_packed(&writer);
 		if (i == 1)
 			write_rest(&writer);
 		add(context, writer.file.data, writer.file.count);

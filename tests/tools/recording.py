@@ -60,6 +60,44 @@ class Cursor:
         return self.at == len(self.data)
 
 
+def event_codes(columns, items):
+    """[(kind, code of the node, of the size, of the ended block)] of a payload."""
+    copies, kinds, _, _, nodes, sizes, ended = columns
+    codes = []
+
+    def take(count):
+        for _ in range(count):
+            kind = kinds.byte()
+            assert kind <= RESIZE
+            node, size = (nodes.varint(), sizes.varint()) if kind != FREE else (None, None)
+            codes.append((kind, node, size, ended.varint() if kind != ALLOC else None))
+
+    while not copies.done():
+        take(copies.varint())
+        count, distance = copies.varint(), copies.varint()
+        assert 1 <= distance <= len(codes)
+        for _ in range(count):
+            codes.append(codes[-distance])
+    take(items - len(codes))
+    return codes
+
+
+def event_times(column, items, start, end, unit, grain):
+    """The time of each event of a payload: units begin at `start`, the last event is at `end`."""
+    times = []
+
+    def spread(count, width):
+        assert 1 <= width <= unit and len(times) + count <= items
+        times.extend(start + (i * ((width << 32) // count) >> 32) for i in range(count))
+
+    while not column.done():
+        code = column.varint()
+        spread((code >> 1) * (1 if code & 1 else grain), unit)
+        start += unit * (1 + column.varint() if code & 1 else 1)
+    spread(items - len(times), end - start + 1)
+    return times
+
+
 class Event:
     __slots__ = ("kind", "thread", "time_us", "node", "size", "ended", "number")
 
@@ -171,48 +209,44 @@ class Recording:
             self.names[module, address] = frames
 
     def events(self):
-        """All events in order, as FORMAT.md's six columns give them."""
+        """All events in order, as FORMAT.md's seven columns give them."""
         number = 0  # of allocations so far
         successor, last_size, last_node = {}, {}, {}
         nodes_known = 0
-        time = 0
+        time = 0  # of the last event of the payload before
         for kind, items, payload in self.members:
             if kind == NODES:
                 nodes_known += items
             if kind != EVENTS:
                 continue
             cursor = Cursor(payload)
-            start = cursor.varint()
-            assert start == time and cursor.varint() == number
-            columns = [Cursor(cursor.bytes(cursor.varint())) for _ in range(6)]
-            kinds, threads, times, node_column, sizes, ended_column = columns
-            assert cursor.done() and len(kinds.data) == items
-            left = thread = 0
+            assert cursor.varint() == time
+            last_time = time + cursor.varint()
+            assert cursor.varint() == number
+            unit, grain = cursor.varint(), cursor.varint()
+            columns = [Cursor(cursor.bytes(cursor.varint())) for _ in range(7)]
+            assert cursor.done()
+            threads = columns[2]
+            times = event_times(columns[3], items, time, last_time, unit, grain)
+            time = last_time
+            left = thread = last_thread = 0
             last_ended = number
-            same, step = (times.varint(), times.varint()) if not times.done() else (items, 0)
-            for event_kind in kinds.data:
-                assert event_kind <= RESIZE
+            for event_time, (event_kind, code, size_code, ended_code) in zip(times, event_codes(columns, items), strict=True):
                 if left == 0:
-                    thread, left = threads.varint(), threads.varint()
-                    assert thread >= 1 and left >= 1
+                    code_of_run = threads.varint()
+                    left = (code_of_run >> 1) + 1
+                    thread, last_thread = threads.varint() if code_of_run & 1 else last_thread, thread
+                    assert thread >= 1
                 left -= 1
-                if same:
-                    same -= 1
-                else:
-                    assert step > 0
-                    time += step
-                    same, step = (times.varint(), times.varint()) if not times.done() else (items, 0)
                 ended = None
                 if event_kind != ALLOC:
-                    code = ended_column.varint()
-                    ended = last_ended + (code >> 2 ^ -(code >> 1 & 1)) if code & 1 else number - 1 - (code >> 1)
+                    ended = last_ended + (ended_code >> 2 ^ -(ended_code >> 1 & 1)) if ended_code & 1 else number - 1 - (ended_code >> 1)
                     assert 0 <= ended < number
                     last_ended = ended
                 if event_kind == FREE:
-                    yield Event(event_kind, thread, time, 0, 0, ended, None)
+                    yield Event(event_kind, thread, event_time, 0, 0, ended, None)
                     continue
                 previous = last_node.get(thread, 0)
-                code = node_column.varint()
                 if code == 0:
                     node = successor.get(previous, 0)
                 else:
@@ -220,12 +254,11 @@ class Recording:
                 successor[previous] = node
                 last_node[thread] = node
                 assert 0 <= node <= nodes_known, "nodes stand before the events that use them"
-                code = sizes.varint()
-                size = last_size.get(node, 0) if code == 0 else code - 1
+                size = last_size.get(node, 0) if size_code == 0 else size_code - 1
                 last_size[node] = size
-                yield Event(event_kind, thread, time, node, size, ended, number)
+                yield Event(event_kind, thread, event_time, node, size, ended, number)
                 number += 1
-            assert left == 0 and all(column.done() for column in columns[1:])
+            assert left == 0 and all(column.done() for column in columns)
 
     def replay(self):
         """Follows every block; raises if a block ends twice. Returns a Replay, whose totals must be the footer's."""

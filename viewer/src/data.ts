@@ -44,6 +44,8 @@ export interface Facts {
 	forked: boolean;
 	start_unix_us: number;
 	duration_us: number;
+	/** Times of events are wrong by less; 1: exact; null: there are no events. */
+	time_resolution_us: number | null;
 	end: "exit" | "signal" | "exec" | "running" | "unknown";
 	end_value: number | null;
 	lost_events: number;

@@ -53,11 +53,11 @@ function Bars({ histogram }: { histogram: Histogram }) {
 	const shown = useComputed(() => values(histogram));
 	const { values: all, filtered } = shown.value, total = sum(all), most = Math.max(...all);
 	const first = all.findIndex((value) => value > 0), last = all.findLastIndex((value) => value > 0);
-	const id = `histogram-${histogram.key}`;
+	const id = `histogram-${histogram.key}`, resolution = profile.value.data.document.facts.time_resolution_us ?? 1;
 	return (
 		<section class="card" aria-labelledby={id}>
 			<h2 id={id}>{histogram.title}</h2>
-			<p class="quiet small">{histogram.note}{state.isFiltered.value && !filtered ? "; of the whole run, not only of the filter" : ""}</p>
+			<p class="quiet small">{histogram.note}{histogram.key === "lifetime" && resolution > 1 ? `; times are known to ${time(resolution)}` : ""}{state.isFiltered.value && !filtered ? "; of the whole run, not only of the filter" : ""}</p>
 			{first < 0 ? <p class="empty">No allocations.</p> : (
 				<ul class="histogram">
 					{all.slice(first, last + 1).map((value, i) => {

@@ -168,7 +168,7 @@ export function make(options: Options): { document: Record<string, any>; columns
 	Object.assign(columns, strings.columns());
 	const facts = { program: "/src/app/server", command: options.hostile ? HOSTILE : ["./server", "--once"], cwd: "/src/app", pid: 4242, parent_pid: 0, forked: false,
 		start_unix_us: 1764430670000000, duration_us: duration, end: "exit", end_value: 0, lost_events: options.warning ? 12 : 0, truncated_stacks: 0, broken_stacks: 0,
-		fallback_stacks: 0, late_events: 0, repaired_frees: 0, unknown_frees: 0, peak_rss_bytes: Math.max(...Array.from(columns["rss.bytes"])), stopped: null,
+		fallback_stacks: 0, late_events: 0, time_resolution_us: 1, repaired_frees: 0, unknown_frees: 0, peak_rss_bytes: Math.max(...Array.from(columns["rss.bytes"])), stopped: null,
 		warning: options.warning ? "the recording is cut off after 4 of 9 members" : null };
 	const module = (path: string, own: boolean) => ({ path, build_id: "3f2a91c07d5be8aa4410", start: 1, size: 2, load_us: 1200, unload_us: null, own, has_lines: own });
 	const document: Record<string, any> = {

@@ -221,75 +221,121 @@ static void warned(struct writer *w, uint64_t events, const char *because)
 	writer_free(w);
 }
 
+enum { COPIES, KIND, THREAD, TIME, NODE, SIZE, ENDED, COLUMNS };
+
+struct column {
+	const char *bytes;
+	size_t count;
+};
+
+/* What stands before the columns. */
+struct head {
+	uint64_t previous_us, span_us, allocations, unit_us, grain;
+};
+
 /* Appends an events member with exactly these columns. */
-static void write_columns(struct writer *w, uint64_t time_us, uint64_t before, uint32_t items,
-			  const uint8_t *columns[6], const size_t counts[6])
+static void write_columns(struct writer *w, const struct head *head, uint32_t items,
+			  const struct column *columns)
 {
 	struct bytes payload = {0};
-	put_number(&payload, time_us);
-	put_number(&payload, before);
-	for (int i = 0; i < 6; i++) {
-		put_number(&payload, counts[i]);
-		for (size_t k = 0; k < counts[i]; k++)
-			put_byte(&payload, columns[i][k]);
+	put_number(&payload, head->previous_us);
+	put_number(&payload, head->span_us);
+	put_number(&payload, head->allocations);
+	put_number(&payload, head->unit_us);
+	put_number(&payload, head->grain);
+	for (int i = 0; i < COLUMNS; i++) {
+		put_number(&payload, columns[i].count);
+		for (size_t k = 0; k < columns[i].count; k++)
+			put_byte(&payload, (uint8_t)columns[i].bytes[k]);
 	}
 	write_member(w, EVENTS, &payload, items);
 	free(payload.data);
 }
 
-/* One allocation of 9 bytes at node 1, thread 1, with one column replaced. */
+/* One allocation of 9 bytes at node 1, thread 1, 1 us after the beginning. */
+static const struct head good_head = {0, 1, 0, 1, 1};
+static const struct column good[COLUMNS] = {{"", 0},   {"\0", 1},   {"\1\1", 2}, {"\0", 1},
+					    {"\3", 1}, {"\x0a", 1}, {"", 0}};
+
+static void warned_head(struct head head, uint64_t events, const char *because)
+{
+	struct writer w;
+	start(&w);
+	write_columns(&w, &head, 1, good);
+	warned(&w, events, because);
+}
+
+/* With one column replaced. */
 static void warned_column(int column, const char *bytes, size_t count, uint32_t items, const char *because)
 {
 	struct writer w;
-	const uint8_t *columns[6] = {(const uint8_t *)"\0", (const uint8_t *)"\1\1", (const uint8_t *)"\0\1",
-				     (const uint8_t *)"\3", (const uint8_t *)"\x0a", (const uint8_t *)""};
-	size_t counts[6] = {1, 2, 2, 1, 1, 0};
-	columns[column] = (const uint8_t *)bytes;
-	counts[column] = count;
+	struct column columns[COLUMNS];
+	memcpy(columns, good, sizeof columns);
+	columns[column] = (struct column){bytes, count};
 	start(&w);
-	write_columns(&w, 0, 0, items, columns, counts);
+	write_columns(&w, &good_head, items, columns);
 	warned(&w, 0, because);
+}
+
+static void test_wrong_heads(void)
+{
+	static const char missing[] = "events before it are missing",
+			  misfit[] = "columns do not fit together";
+	static const char unit[] = "its unit of time is impossible", impossible[] = "its time is impossible";
+	warned_head(good_head, 1, "without its closing record");
+	warned_head((struct head){0, 1, 5, 1, 1}, 0, missing);
+	warned_head((struct head){7, 1, 0, 1, 1}, 0, missing);
+	warned_head((struct head){0, 0, 0, 1, 1}, 0, misfit); /* the event is later than the last one */
+	warned_head((struct head){0, 2, 0, 1, 1}, 0, misfit); /* 1 us is missing */
+	warned_head((struct head){0, 2, 0, 2, 1}, 1,
+		    "without its closing record"); /* 2 is when the second unit begins */
+	warned_head((struct head){0, 3, 0, 2, 1}, 1, "without its closing record"); /* 3 lies in it */
+	warned_head((struct head){0, 4, 0, 2, 1}, 0, misfit);
+	warned_head((struct head){0, 1, 0, 0, 1}, 0, unit);
+	warned_head((struct head){0, 1, 0, (1 << 20) + 1, 1}, 0, unit);
+	warned_head((struct head){0, 1, 0, 1, 0}, 0, unit);
+	warned_head((struct head){0, 1, 0, 1, 65537}, 0, unit);
+	warned_head((struct head){UINT64_MAX, 1, 0, 1, 1}, 0, impossible);
+	warned_head((struct head){0, UINT64_MAX, 0, 1, 1}, 0, impossible);
 }
 
 static void test_wrong_columns(void)
 {
 	static const char misfit[] = "its columns do not fit together";
-	struct writer w;
-	const uint8_t *good[6] = {(const uint8_t *)"\0", (const uint8_t *)"\1\1", (const uint8_t *)"\0\1",
-				  (const uint8_t *)"\3", (const uint8_t *)"\x0a", (const uint8_t *)""};
-	start(&w);
-	write_columns(&w, 0, 0, 1, good, (const size_t[]){1, 2, 2, 1, 1, 0});
-	warned(&w, 1, "without its closing record");
-	start(&w);
-	write_columns(&w, 0, 5, 1, good, (const size_t[]){1, 2, 2, 1, 1, 0});
-	warned(&w, 0, "events before it are missing");
-	start(&w);
-	write_columns(&w, 7, 0, 1, good, (const size_t[]){1, 2, 2, 1, 1, 0});
-	warned(&w, 0, "events before it are missing");
-
-	warned_column(0, "\4", 1, 1, misfit);   /* no such kind */
-	warned_column(0, "\0\0", 2, 1, misfit); /* more kinds than items */
-	warned_column(0, "\0", 1, 2, misfit);   /* fewer */
-	warned_column(0, "\1", 1, 1, misfit);   /* a free without distance */
-	warned_column(1, "\0\1", 2, 1, misfit); /* thread 0 */
-	warned_column(1, "\1\2", 2, 1, misfit); /* too long a run */
-	warned_column(1, "\1\0", 2, 1, misfit); /* an empty one */
-	warned_column(1, "\1", 1, 1, misfit);   /* half a run */
-	warned_column(1, "", 0, 1, misfit);
-	warned_column(2, "\x81", 1, 1, misfit);     /* half a number */
-	warned_column(2, "\0", 1, 1, misfit);       /* half a run */
-	warned_column(2, "\1\1", 2, 1, misfit);     /* a run of all events and one more */
-	warned_column(2, "\0\1\0\1", 4, 1, misfit); /* a run too many */
-	warned_column(2, "\0\0", 2, 1, misfit);     /* no time goes by */
-	warned_column(2, "\0\xff\xff\xff\xff\xff\xff\xff\xff\xff\1", 11, 1, "time is impossible");
-	warned_column(2, "\0\xff\xff\xff\xff\xff\xff\xff\xff\xff\2", 11, 1, misfit); /* more than 64 bits */
-	warned_column(3, "\x09", 1, 1, "a stack that is not in the file");           /* node 4 */
-	warned_column(3, "\2", 1, 1, "a stack that is not in the file");             /* node -1 */
-	warned_column(3, "\xff\xff\xff\xff\x0f", 5, 1, "a stack that is not in the file");
-	warned_column(3, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\1", 10, 1, "a stack that is not in the file");
-	warned_column(4, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\1", 10, 1, "an impossible size");
-	warned_column(4, "", 0, 1, misfit);
-	warned_column(5, "\0", 1, 1, misfit);
+	warned_column(KIND, "\4", 1, 1, misfit);         /* no such kind */
+	warned_column(KIND, "\0\0", 2, 1, misfit);       /* more kinds than items */
+	warned_column(KIND, "\0", 1, 2, misfit);         /* fewer */
+	warned_column(KIND, "\1", 1, 1, misfit);         /* a free without distance */
+	warned_column(THREAD, "\1\0", 2, 1, misfit);     /* thread 0 */
+	warned_column(THREAD, "\3\1", 2, 1, misfit);     /* too long a run */
+	warned_column(THREAD, "\1\1\1\1", 4, 1, misfit); /* a run too many */
+	warned_column(THREAD, "\0", 1, 1, misfit);       /* back to no thread */
+	warned_column(THREAD, "\1\1\0", 3, 2, misfit);
+	warned_column(THREAD, "\1", 1, 1, misfit); /* half a run */
+	warned_column(THREAD, "", 0, 1, misfit);
+	warned_column(TIME, "\x81", 1, 1, misfit); /* half a number */
+	warned_column(TIME, "\1", 1, 1, misfit);   /* no units */
+	warned_column(TIME, "\4", 1, 1, misfit);   /* two events before the second unit: there is one */
+	warned_column(TIME, "\5\0", 2, 1, misfit);
+	warned_column(TIME, "\0\0", 2, 1, misfit); /* beyond the last event's time */
+	warned_column(TIME, "\1\1", 2, 1, misfit);
+	warned_column(TIME, "\xfe\xff\xff\xff\xff\xff\xff\xff\xff\1", 10, 1, misfit);   /* events */
+	warned_column(TIME, "\1\xff\xff\xff\xff\xff\xff\xff\xff\xff\1", 11, 1, misfit); /* units */
+	warned_column(COPIES, "\1", 1, 1, misfit);                                      /* half a copy */
+	warned_column(COPIES, "\0\1\1", 3, 1, misfit); /* of what is before the payload */
+	warned_column(COPIES, "\1\1\0", 3, 2, misfit); /* of itself */
+	warned_column(COPIES, "\1\1\2", 3, 2, misfit);
+	warned_column(COPIES, "\1\1\1", 3, 1, misfit); /* more than there are */
+	warned_column(COPIES, "\2\0\1", 3, 1, misfit);
+	warned_column(COPIES, "\1\0\1\1", 4, 1, misfit);                      /* bytes that follow the last */
+	warned_column(NODE, "\x09", 1, 1, "a stack that is not in the file"); /* node 4 */
+	warned_column(NODE, "\2", 1, 1, "a stack that is not in the file");   /* node -1 */
+	warned_column(NODE, "\xff\xff\xff\xff\x0f", 5, 1, "a stack that is not in the file");
+	warned_column(NODE, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\1", 10, 1,
+		      "a stack that is not in the file");
+	warned_column(SIZE, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\1", 10, 1, "an impossible size");
+	warned_column(SIZE, "", 0, 1, misfit);
+	warned_column(ENDED, "\0", 1, 1, misfit);
 }
 
 static void test_wrong_blocks(void)
@@ -482,6 +528,7 @@ int main(void)
 	test_headers();
 	test_cut_at_every_byte();
 	test_flip_every_bit();
+	test_wrong_heads();
 	test_wrong_columns();
 	test_wrong_blocks();
 	test_order_of_members();

@@ -257,6 +257,44 @@ static void test_lifetimes(void)
 	end(&o);
 }
 
+/* Events of a unit of 16 us are spread over it; those of the last one up to the time of the last event. */
+static void test_coarse_times(void)
+{
+	static const uint8_t columns[] = {0,                         /* no copies */
+					  8, 0, 1, 0, 1, 0, 1, 0, 1, /* allocations and frees in turn */
+					  2, 15, 1,                  /* thread 1 */
+					  /* two grains of two: 0, 4, 8, 12 us; one event: 16 us; then two
+					   * units on the rest: 48, 49, 50 us */
+					  3, 2 << 1, 1 << 1 | 1, 1, 4, 3, 1, 0, 0, 4, 11, 0, 0,
+					  0, /* node 1, 10 B */
+					  4, 0, 0, 0, 0};
+	struct writer w;
+	struct bytes payload = {0};
+	start(&w, 1);
+	put_number(&payload, 0);
+	put_number(&payload, 50);
+	put_number(&payload, 0);
+	put_number(&payload, 16);
+	put_number(&payload, 2);
+	for (size_t i = 0; i < sizeof columns; i++)
+		put_byte(&payload, columns[i]);
+	write_member(&w, EVENTS, &payload, 8);
+	free(payload.data);
+	w.time_us = 50;
+	w.allocations = 4;
+	w.successor[1] = w.previous_node[1] = 1;
+	w.last_size[1] = 10;
+	event_alloc(&w, 1, 60, 1, 7); /* exact again */
+	struct outcome o = finish(&w, "{\"duration_us\":100}");
+	CHECK_NUMBER(o.replay.groups[1].lifetime_us, 4 + 4 + 32 + 1 + 40);
+	CHECK_NUMBER(o.replay.lifetime_blocks[3], 2); /* 4..7 */
+	CHECK_NUMBER(o.replay.lifetime_blocks[6], 2); /* 32..63 */
+	CHECK_NUMBER(o.replay.lifetime_blocks[1], 1);
+	CHECK_NUMBER(o.replay.totals.peak_us, 49);
+	CHECK_NUMBER(o.profile->facts.time_resolution_us, 32);
+	end(&o);
+}
+
 /* Blocks of 0 bytes are blocks. */
 static void test_nothing_requested(void)
 {
@@ -576,6 +614,7 @@ int main(void)
 	test_mixed_peak();
 	test_temporary_across_threads();
 	test_lifetimes();
+	test_coarse_times();
 	test_nothing_requested();
 	test_timeline();
 	test_footer_that_disagrees();

@@ -128,7 +128,7 @@ void writer_free(struct writer *writer)
 	free(writer->nodes.data);
 	free(writer->names.data);
 	free(writer->symbols.data);
-	for (int i = 0; i < 6; i++)
+	for (int i = 0; i < 7; i++)
 		free(writer->columns[i].data);
 	free(writer->successor);
 	free(writer->last_size);
@@ -229,13 +229,18 @@ void write_symbols(struct writer *writer)
 /* ---- events ---------------------------------------------------------------------------------------------
  */
 
-enum { KIND, THREAD, TIME, NODE, SIZE, ENDED };
+enum { COPIES, KIND, THREAD, TIME, NODE, SIZE, ENDED };
 
 static void end_run(struct writer *writer)
 {
 	if (writer->run_length) {
-		put_number(&writer->columns[THREAD], writer->run_thread);
-		put_number(&writer->columns[THREAD], writer->run_length);
+		/* a writer need not say that it goes back; here: if the run has an odd length */
+		int back = writer->run_thread == writer->earlier_thread && writer->run_length % 2;
+		put_number(&writer->columns[THREAD], (writer->run_length - 1) * 2 + !back);
+		if (!back)
+			put_number(&writer->columns[THREAD], writer->run_thread);
+		writer->earlier_thread = writer->last_thread;
+		writer->last_thread = writer->run_thread;
 	}
 	writer->run_length = 0;
 }
@@ -248,20 +253,22 @@ static void begin_event(struct writer *writer, uint8_t kind, uint32_t thread, ui
 	if (writer->event_items++ == 0) {
 		writer->payload_time_us = writer->time_us;
 		writer->payload_allocations = writer->last_ended = writer->allocations;
-		writer->same_time = 0;
+		writer->unit_events = 0;
+		writer->last_thread = writer->earlier_thread = 0;
 	}
 	if (thread != writer->run_thread)
 		end_run(writer);
 	writer->run_thread = thread;
 	writer->run_length++;
 	put_byte(&writer->columns[KIND], kind);
-	if (time_us == writer->time_us) {
-		writer->same_time++;
-	} else {
-		put_number(&writer->columns[TIME], writer->same_time);
-		put_number(&writer->columns[TIME], time_us - writer->time_us);
-		writer->same_time = 0;
+	uint64_t later = time_us - writer->time_us;
+	if (later == 1) {
+		put_number(&writer->columns[TIME], writer->unit_events * 2);
+	} else if (later) {
+		put_number(&writer->columns[TIME], writer->unit_events * 2 + 1);
+		put_number(&writer->columns[TIME], later - 1);
 	}
+	writer->unit_events = later ? 1 : writer->unit_events + 1;
 	writer->time_us = time_us;
 }
 
@@ -331,8 +338,11 @@ void write_events(struct writer *writer)
 	struct bytes payload = {0};
 	end_run(writer);
 	put_number(&payload, writer->payload_time_us);
+	put_number(&payload, writer->time_us - writer->payload_time_us);
 	put_number(&payload, writer->payload_allocations);
-	for (int i = 0; i < 6; i++) {
+	put_number(&payload, 1); /* unit */
+	put_number(&payload, 1); /* grain */
+	for (int i = 0; i < 7; i++) {
 		put_number(&payload, writer->columns[i].count);
 		put_bytes(&payload, writer->columns[i].data, writer->columns[i].count);
 		writer->columns[i].count = 0;

@@ -1,12 +1,12 @@
-/* Writes recordings as FORMAT.md describes them, independently of the program's own writer and reader:
- * constants are the document's numbers, and zlib compresses. */
+/* Writes recordings as FORMAT.md describes them (exact times, no copies), independently of the program's own
+ * writer and reader: constants are the document's numbers, and zlib compresses. */
 #ifndef WRITER_H
 #define WRITER_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#define FORMAT "1" /* FORMAT.md's version */
+#define FORMAT "2" /* FORMAT.md's version */
 
 enum {
 	HEADER = 1,
@@ -33,15 +33,15 @@ void put_text(struct bytes *bytes, const char *text);
 
 struct writer {
 	struct bytes file;
-	struct bytes modules, nodes, names, symbols, columns[6]; /* payloads in the making */
+	struct bytes modules, nodes, names, symbols, columns[7]; /* payloads in the making */
 	uint32_t module_items, node_items, name_items, symbol_items, event_items;
 	uint32_t module_count, node_count, node_capacity;
 	uint64_t node_address, symbol_address; /* previous ones of the payload */
-	uint32_t run_thread, run_length;
+	uint32_t run_thread, run_length, last_thread, earlier_thread;
 	uint64_t time_us, allocations;
 	uint64_t payload_time_us, payload_allocations; /* before its first event */
-	uint64_t same_time, last_ended;
-	uint32_t *successor; /* of each node */
+	uint64_t unit_events, last_ended;              /* unit_events: in the microsecond */
+	uint32_t *successor;                           /* of each node */
 	uint64_t *last_size;
 	uint32_t previous_node[256]; /* of each thread */
 };

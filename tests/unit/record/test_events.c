@@ -125,28 +125,31 @@ static void test_bytes(void)
 	check_member(HS_MEMBER_NODES, 2, (uint8_t[]){1, 1, 0, 0x80, 0x40, 1, 0, 16}, 8);
 	check_member(HS_MEMBER_EVENTS, 4,
 		     (uint8_t[]){
-			     0, 0,                        /* time and allocations before */
-			     4, 0,  0, 2,  1,             /* alloc, alloc, move, free */
-			     4, 1,  3, 2,  1,             /* thread 1: three events, thread 2: one */
-			     8, 0,  1, 0,  1, 0, 3, 0, 1, /* at 1, 2, 5, 6 us, none at the time of another */
-			     3, 3,  1, 3,                 /* nodes 1 (from 0), 1 (from 1), 2 (from 1) */
-			     3, 17, 0, 65,                /* 16, as before, 64 */
-			     2, 1,  2, /* 0 as before the payload; one is younger than allocation 1 */
+			     0, 6,  0, 1,  1, /* from 0 to 6 us, no allocations before; exact */
+			     0,               /* no copies */
+			     4, 0,  0, 2,  1, /* alloc, alloc, move, free */
+			     4, 5,  1, 1,  2, /* three events of thread 1, one of thread 2 */
+			     5, 0,  2, 3,  2,
+			     2,           /* none at 0; one each at 1, 2 (and 3 us on, 2 more than 1), 5 us */
+			     3, 3,  1, 3, /* nodes 1 (from 0), 1 (from 1), 2 (from 1) */
+			     3, 17, 0, 65, /* 16, as before, 64 */
+			     2, 1,  2,     /* 0 as before the payload; one is younger than allocation 1 */
 		     },
-		     32);
+		     33);
 	check_member(HS_MEMBER_SAMPLES, 2, (uint8_t[]){0, 10, 0xac, 2, 2, 0xad, 2}, 7);
 	check_member(HS_MEMBER_THREADS, 2, (uint8_t[]){1, 0xbc, 5, 4, 'm', 'a', 'i', 'n', 2, 0xbd, 5, 0}, 12);
 	check_member(HS_MEMBER_EVENTS, 1,
 		     (uint8_t[]){
-			     6, 3,    /* 6 us, three allocations */
-			     1, 3,    /* resize */
-			     2, 2, 1, /* thread 2 */
-			     2, 0, 1, /* at 7 us */
-			     1, 5,    /* node 2, from 0: 1 + zigzag 4 */
-			     1, 0,    /* 64 again */
-			     1, 0,    /* the latest allocation */
+			     6, 1, 3, 1, 1, /* 6 us, one more; three allocations */
+			     0,             /* no copies */
+			     1, 3,          /* resize */
+			     2, 1, 2,       /* thread 2 */
+			     1, 0,          /* no event at 6 us */
+			     1, 5,          /* node 2, from 0: 1 + zigzag 4 */
+			     1, 0,          /* 64 again */
+			     1, 0,          /* the latest allocation */
 		     },
-		     16);
+		     19);
 
 	CHECK_NUMBER(encoder.written.events, 5);
 	CHECK_NUMBER(encoder.written.allocations, 4);
@@ -174,54 +177,140 @@ static void test_runs(void)
 	CHECK_NUMBER(hs_encoder_flush(&encoder), 0);
 	lseek(file, 0, SEEK_SET);
 	check_member(HS_MEMBER_NODES, 1, (uint8_t[]){1, 1, 0, 0x80, 0x40}, 5);
+	/* Ended blocks: 0 as before the payload; 1 and 2, one onwards each; 5, none is younger; 4, one is. */
 	check_member(HS_MEMBER_EVENTS, 11,
 		     (uint8_t[]){
-			     0,
-			     0, /* time and allocations before */
-			     11,
-			     0,
-			     0,
-			     0,
-			     0,
-			     0,
-			     0,
-			     1,
-			     1,
-			     1,
-			     1,
-			     1, /* six allocations, five frees */
-			     2,
-			     1,
-			     11, /* thread 1 */
-			     4,
-			     0,
-			     3,
-			     6,
-			     1, /* at 3 us, as are six more; then at 4 us, as is the rest */
-			     6,
-			     3,
-			     1,
-			     0,
-			     0,
-			     0,
-			     0, /* node 1 from 0; from 1 to itself, then as remembered */
-			     6,
-			     9,
-			     0,
-			     0,
-			     0,
-			     0,
-			     0, /* 8 bytes each */
-			     /* block 0 as before the payload; 1 and 2: one onwards each; 5: none is younger;
-				4: one is */
-			     5,
-			     1,
-			     5,
-			     5,
-			     0,
-			     2,
+			     0,  4,  0, 1,  1,                      /* from 0 to 4 us */
+			     0,                                     /* no copies */
+			     11, 0,  0, 0,  0, 0, 0, 1, 1, 1, 1, 1, /* six allocations, five frees */
+			     2,  21, 1,                             /* eleven events of thread 1 */
+			     3,  1,  2, 14, /* none at 0; 2 more than 1 us on there are seven; 1 us on is the
+					       rest */
+			     6,  3,  1, 0,  0, 0, 0, /* node 1 from 0; from 1 to itself, then as remembered */
+			     6,  9,  0, 0,  0, 0, 0, /* 8 bytes each */
+			     5,  1,  5, 5,  0, 2,
 		     },
-		     42);
+		     45);
+	end();
+}
+
+/* Runs of threads: the thread of the run before the last one needs no number. */
+static void test_thread_runs(void)
+{
+	static const unsigned order[] = {0, 1, 0, 2, 0, 1};
+	begin();
+	for (uint64_t i = 0; i < 6; i++)
+		item(HS_ITEM_ALLOC, order[i], 1, 0x10 + i * 16, 8, 1);
+	CHECK_NUMBER(hs_encoder_flush(&encoder), 0);
+	lseek(file, 0, SEEK_SET);
+	check_member(HS_MEMBER_NODES, 1, (uint8_t[]){1, 1, 0, 0x80, 0x40}, 5);
+	check_member(
+		HS_MEMBER_EVENTS, 6,
+		(uint8_t[]){
+			0,  1, 0, 1, 1,                /* from 0 to 1 us */
+			0,                             /* no copies */
+			6,  0, 0, 0, 0, 0, 0,          /* allocations */
+			10, 1, 1, 1, 2, 0, 1, 3, 0, 1, /* 1, 2, back to 1, 3, back to 1, */
+			2,                             /* 2 */
+			1,  0,                         /* none at 0 us */
+			6,  3, 0, 1, 0, 0, 0, /* from 0 to 1, remembered for thread 2; from 1 to itself */
+			6,  9, 0, 0, 0, 0, 0, /* 8 bytes each */
+			0,
+		},
+		41);
+	end();
+}
+
+/* What repeats earlier events is a copy of them. */
+static void test_copies(void)
+{
+	begin();
+	for (int i = 0; i < 6; i++) {
+		item(HS_ITEM_ALLOC, 0, 1, 0xa0, 8, 1);
+		item(HS_ITEM_FREE, 0, 1, 0xa0, 0, 0);
+	}
+	CHECK_NUMBER(hs_encoder_flush(&encoder), 0);
+	lseek(file, 0, SEEK_SET);
+	check_member(HS_MEMBER_NODES, 1, (uint8_t[]){1, 1, 0, 0x80, 0x40}, 5);
+	/* The node codes of the first two allocations are 3 and 1, then 0; the size of the first is told:
+	 * from the third allocation on the two events repeat; and the free before it is one of them. */
+	check_member(HS_MEMBER_EVENTS, 12,
+		     (uint8_t[]){
+			     0, 1,  0, 1, 1,    /* from 0 to 1 us */
+			     3, 5,  7, 2,       /* five events, then seven that are those two earlier */
+			     5, 0,  1, 0, 1, 0, /* allocations and frees in turn */
+			     2, 23, 1,          /* twelve events of thread 1 */
+			     1, 0,              /* none at 0 us */
+			     3, 3,  1, 0,       /* nodes */
+			     3, 9,  0, 0,       /* sizes */
+			     2, 0,  0,          /* each the latest */
+		     },
+		     31);
+	end();
+}
+
+/* Codes of sizes beyond 32 bits are never taken for equal. */
+static void test_large_sizes(void)
+{
+	begin();
+	for (int i = 0; i < 6; i++) {
+		item(HS_ITEM_ALLOC, 0, 1, 0xa0, i % 2 ? 8 : (5ull << 30) + (uint64_t)i, 1);
+		item(HS_ITEM_FREE, 0, 1, 0xa0, 0, 0);
+	}
+	CHECK_NUMBER(hs_encoder_flush(&encoder), 0);
+	lseek(file, 0, SEEK_SET);
+	check_member(HS_MEMBER_NODES, 1, (uint8_t[]){1, 1, 0, 0x80, 0x40}, 5);
+	check_member(HS_MEMBER_EVENTS, 12,
+		     (uint8_t[]){
+			     0,    1,    0,    1,    1, /* from 0 to 1 us */
+			     0,                         /* no copies */
+			     12,   0,    1,    0,    1,    0, 1,    0,    1,    0,    1,    0, 1,
+			     2,    23,   1,                      /* thread 1 */
+			     1,    0,                            /* none at 0 us */
+			     6,    3,    1,    0,    0,    0, 0, /* nodes */
+			     18,                                 /* 1 + 5 * 2^30, 1 + 8, 3 + 5 * 2^30... */
+			     0x81, 0x80, 0x80, 0x80, 0x14, 9, 0x83, 0x80, 0x80, 0x80, 0x14, 9, 0x85,
+			     0x80, 0x80, 0x80, 0x14, 9,    6, 0,    0,    0,    0,    0,    0, /* each the
+												  latest */
+		     },
+		     57);
+	end();
+}
+
+/* Thousands of times: events are counted in units of 16 us, rounded down to grains; what that leaves goes to
+ * the next unit, and no further. */
+static void test_coarse_times(void)
+{
+	enum { DENSE = 4800, SPARSE = 100, EVENTS = DENSE + SPARSE };
+	static uint8_t payload[600] = {0, 0x80, 0x32, 0, 16, 4, /* from 0 to 6400 us, no allocations before */
+				       /* three events, then 4897 like the one before */
+				       4, 3, 0xa1, 0x26, 1, 3, 0, 0, 0, /* allocations */
+				       3, 0xc7, 0x4c, 1};               /* 2 * 4899 + 1, thread 1 */
+	size_t at = 19;
+	begin();
+	for (uint64_t i = 0; i < EVENTS; i++)
+		item(HS_ITEM_ALLOC, 0, i < DENSE ? 1 + i : DENSE + (i - DENSE + 1) * 16, 0x10000 + i * 16, 8,
+		     1);
+	CHECK_NUMBER(hs_encoder_flush(&encoder), 0);
+	lseek(file, 0, SEEK_SET);
+	check_member(HS_MEMBER_NODES, 1, (uint8_t[]){1, 1, 0, 0x80, 0x40}, 5);
+	payload[at++] = 0xc1; /* bytes of the column: 1 + 299 + 1 + 50 + 2 * 49 = 449 */
+	payload[at++] = 3;
+	/* 4900 events in 401 units: half of the usual 12.2 is 6.1, of which the power of two is 4. The first
+	 * unit has 15 events: 3 grains, and 3 left. The next 299 have 16: 4 grains, and again 3 left, which
+	 * with the event at 4800 us are one. */
+	payload[at++] = 3 << 1;
+	for (int i = 0; i < 299; i++)
+		payload[at++] = 4 << 1;
+	payload[at++] = 1 << 1;
+	/* Then one a unit: it may go to the next one, but with that one's own event it must be told. */
+	for (int i = 0; i < SPARSE - 1; i++) {
+		payload[at++] = i % 2 ? 2 << 1 | 1 : 0;
+		if (i % 2)
+			payload[at++] = 0;
+	}
+	memcpy(payload + at, ((uint8_t[]){3, 3, 1, 0, 3, 9, 0, 0, 0}), 9); /* nodes, sizes, no ended blocks */
+	check_member(HS_MEMBER_EVENTS, EVENTS, payload, at + 9);
 	end();
 }
 
@@ -341,7 +430,7 @@ static void test_table(void)
 	CHECK_NUMBER(pairing.live.count, 0);
 	/* 65,536 events fill a member: the rest is still in the columns. */
 	CHECK_NUMBER(encoder.written.events, 65536);
-	CHECK_NUMBER(encoder.count, 2 * BLOCKS - 65536);
+	CHECK_NUMBER(encoder.now.events, 2 * BLOCKS);
 	end();
 }
 
@@ -385,6 +474,10 @@ int main(void)
 {
 	test_bytes();
 	test_runs();
+	test_thread_runs();
+	test_copies();
+	test_large_sizes();
+	test_coarse_times();
 	test_modules();
 	test_repairs();
 	test_realloc_race();
