@@ -28,43 +28,40 @@ static uint64_t pool_stamp(void)
 	return hs_stamp_now();
 }
 
-EXPORT void heapscope_v1_pool_alloc(const void *slab, const void *block, size_t bytes)
+/* A block of a pool begins, within an event; old: the one that it takes the place of, for a realloc. */
+static void report_block(struct thread *thread, enum hs_wide op, const void *slab, const void *old,
+			 const void *block, size_t bytes, struct frame_state caller)
 {
-	struct thread *thread = block ? event_begin_as(EVENT_ALLOCATION, bytes) : NULL;
-	if (!thread)
-		return;
 	uint64_t stamp = pool_stamp();
-	uint32_t node = hs_walk(thread, CALLER_PC, CALLER_SP, CALLER_FP);
+	uint32_t node = hs_walk(thread, caller.pc, caller.sp, caller.fp);
 	if (event_room(thread)) {
-		uint64_t *at = put_wide(thread, HS_WIDE_POOL_ALLOC, (uint64_t)block, stamp);
+		uint64_t *at = put_wide(thread, op, (uint64_t)block, stamp);
 		*at++ = (uint64_t)slab;
 		*at++ = bytes;
 		*at++ = node;
+		if (op == HS_WIDE_POOL_REALLOC)
+			*at++ = (uint64_t)old;
 		event_publish(thread, at, stamp);
 	}
 	event_end(thread);
+}
+
+EXPORT void heapscope_v1_pool_alloc(const void *slab, const void *block, size_t bytes)
+{
+	struct thread *thread = block ? event_begin_as(EVENT_ALLOCATION, bytes) : NULL;
+	if (thread)
+		report_block(thread, HS_WIDE_POOL_ALLOC, slab, NULL, block, bytes,
+			     (struct frame_state){CALLER_PC, CALLER_SP, CALLER_FP});
 }
 
 /* Both ends of a realloc at once: the pool has done it. While paused, the outcome is the old block's end or
  * its new size, as the collector knows the block or not. */
 EXPORT void heapscope_v1_pool_realloc(const void *slab, const void *old, const void *block, size_t bytes)
 {
-	if (!block)
-		return;
-	struct thread *thread = event_begin_as(old ? EVENT_REALLOC : EVENT_ALLOCATION, bytes);
-	if (!thread)
-		return;
-	uint64_t stamp = pool_stamp();
-	uint32_t node = hs_walk(thread, CALLER_PC, CALLER_SP, CALLER_FP);
-	if (event_room(thread)) {
-		uint64_t *at = put_wide(thread, HS_WIDE_POOL_REALLOC, (uint64_t)block, stamp);
-		*at++ = (uint64_t)slab;
-		*at++ = bytes;
-		*at++ = node;
-		*at++ = (uint64_t)old;
-		event_publish(thread, at, stamp);
-	}
-	event_end(thread);
+	struct thread *thread = block ? event_begin_as(old ? EVENT_REALLOC : EVENT_ALLOCATION, bytes) : NULL;
+	if (thread)
+		report_block(thread, HS_WIDE_POOL_REALLOC, slab, old, block, bytes,
+			     (struct frame_state){CALLER_PC, CALLER_SP, CALLER_FP});
 }
 
 static void report_end(enum hs_wide op, const void *address)

@@ -246,7 +246,6 @@ enum rule_kind {
 	 ((uint64_t)((int64_t)(slot) / 8) & 0x1fffff) << 27 | (uint64_t)(module) << 48)
 
 void hs_rules_forget_module(uint32_t module);
-void hs_rules_begin(void);
 
 /* The most frames of a stack; callers further out are replaced by one HS_ADDRESS_CUT. */
 enum { HS_DEPTH_MOST = 16384 };
