@@ -11,7 +11,8 @@
 
 /* A few members are read in a few milliseconds. */
 enum { MEMBERS_WORTH_THREADS = 4 };
-enum { WORKERS_MOST = 8, SLOTS_MOST = 2 * WORKERS_MOST + 2 };
+/* Two keep ahead of any replay: it takes longer than inflating and unpacking. A slot takes 2 MB. */
+enum { WORKERS_MOST = 2, SLOTS_MOST = WORKERS_MOST + 2 };
 
 struct slot {
 	bool done;
@@ -92,7 +93,7 @@ struct hs_ahead *hs_ahead_start(const struct hs_recording *recording)
 		workers = WORKERS_MOST;
 	if (ahead->count < MEMBERS_WORTH_THREADS)
 		workers = 0;
-	ahead->slot_count = 2 * workers + 2;
+	ahead->slot_count = workers + 2;
 	pthread_mutex_init(&ahead->lock, NULL);
 	pthread_cond_init(&ahead->made, NULL);
 	pthread_cond_init(&ahead->freed, NULL);

@@ -5,32 +5,89 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Pages so far behind the open one are packed: most blocks die young, and are spared that. */
+enum { OLD_PAGES = 64 };
+
 static struct hs_page **page_at(struct hs_blocks *blocks, uint64_t number)
 {
 	struct hs_shelf *shelf = blocks->shelves[number / HS_PAGE_BLOCKS / HS_SHELF_PAGES];
-	return &shelf->pages[number / HS_PAGE_BLOCKS % HS_SHELF_PAGES];
+	return shelf ? &shelf->pages[number / HS_PAGE_BLOCKS % HS_SHELF_PAGES] : NULL;
 }
 
-/* Packed pages are at most 1/8 of a whole one: a short search. */
-struct hs_block *hs_page_find_packed(struct hs_page *page, unsigned place)
+/* A block as it stands in the page; its group may be HS_BLOCK_DEAD. */
+static struct hs_block block_at(const struct hs_page *page, unsigned index)
 {
-	for (unsigned i = 0; i < page->capacity && page->places[i] <= place; i++)
-		if (page->places[i] == place)
-			return page->blocks[i].group == HS_BLOCK_DEAD ? NULL : &page->blocks[i];
-	return NULL;
+	if (!page->narrow)
+		return page->blocks[index];
+	const struct hs_narrow_block *block = &page->narrow_blocks[index];
+	return (struct hs_block){block->size, block->group, block->thread, page->first_us + block->born_us,
+				 page->first_bytes + block->born_bytes};
 }
 
-static struct hs_page *make_page(unsigned capacity, bool packed)
+struct hs_block *hs_blocks_find_packed(struct hs_blocks *blocks, const struct hs_page *page, unsigned place)
 {
-	size_t bytes = sizeof(struct hs_page) + capacity * sizeof(struct hs_block);
+	unsigned end = page->capacity, i = place * end / HS_PAGE_BLOCKS; /* if they are evenly spread */
+	while (i > 0 && page->places[i] > place)
+		i--;
+	while (i < end && page->places[i] < place)
+		i++;
+	if (i == end || page->places[i] != place)
+		return NULL;
+	blocks->packed = block_at(page, i);
+	blocks->packed_index = i;
+	return blocks->packed.group == HS_BLOCK_DEAD ? NULL : &blocks->packed;
+}
+
+void hs_blocks_end_packed(struct hs_blocks *blocks, struct hs_page *page)
+{
+	unsigned i = blocks->packed_index;
+	*(page->narrow ? &page->narrow_blocks[i].group : &page->blocks[i].group) = HS_BLOCK_DEAD;
+}
+
+static struct hs_page *make_page(unsigned capacity, bool narrow, bool packed)
+{
+	size_t block_bytes = narrow ? sizeof(struct hs_narrow_block) : sizeof(struct hs_block);
+	size_t bytes = offsetof(struct hs_page, blocks) + capacity * block_bytes;
 	struct hs_page *page = hs_allocate(bytes + (packed ? capacity : 0));
 	page->live = 0;
 	page->capacity = (uint16_t)capacity;
+	page->narrow = narrow;
 	page->places = packed ? (uint8_t *)page + bytes : NULL;
 	return page;
 }
 
-/* Gives back a dead page, or replaces a thin one by its live blocks. */
+/* The live blocks of a page, which has some. */
+static struct hs_page *pack(const struct hs_page *page)
+{
+	unsigned from = 0, end = page->capacity;
+	while (block_at(page, from).group == HS_BLOCK_DEAD)
+		from++;
+	while (block_at(page, end - 1).group == HS_BLOCK_DEAD)
+		end--;
+	struct hs_block first = block_at(page, from), last = block_at(page, end - 1);
+	/* the sizes of all but the first are in born_bytes of the last */
+	bool narrow = (first.size | (last.born_us - first.born_us) | (last.born_bytes - first.born_bytes)) <=
+		      UINT32_MAX;
+	struct hs_page *packed = make_page(page->live, narrow, true);
+	packed->first_us = first.born_us;
+	packed->first_bytes = first.born_bytes;
+	for (unsigned i = from; i < end; i++) {
+		struct hs_block block = block_at(page, i);
+		if (block.group == HS_BLOCK_DEAD)
+			continue;
+		packed->places[packed->live] = page->places ? page->places[i] : (uint8_t)i;
+		if (narrow)
+			packed->narrow_blocks[packed->live++] =
+				(struct hs_narrow_block){(uint32_t)block.size, block.group, block.thread,
+							 (uint32_t)(block.born_us - first.born_us),
+							 (uint32_t)(block.born_bytes - first.born_bytes)};
+		else
+			packed->blocks[packed->live++] = block;
+	}
+	return packed;
+}
+
+/* Gives back a dead page, or replaces it by its live blocks. */
 void hs_blocks_tidy(struct hs_blocks *blocks, uint64_t number)
 {
 	struct hs_page **home = page_at(blocks, number), *page = *home;
@@ -43,16 +100,9 @@ void hs_blocks_tidy(struct hs_blocks *blocks, uint64_t number)
 			*shelf = NULL;
 		}
 	} else {
-		struct hs_page *packed = make_page(page->live, true);
-		for (unsigned i = 0; i < page->capacity; i++) {
-			if (page->blocks[i].group == HS_BLOCK_DEAD)
-				continue;
-			packed->places[packed->live] = page->places ? page->places[i] : (uint8_t)i;
-			packed->blocks[packed->live++] = page->blocks[i];
-		}
-		*home = packed;
+		*home = pack(page);
 	}
-	if (page->capacity == HS_PAGE_BLOCKS && !blocks->spare)
+	if (!page->places && !blocks->spare)
 		blocks->spare = page;
 	else
 		free(page);
@@ -64,6 +114,10 @@ void hs_blocks_open_page(struct hs_blocks *blocks)
 	struct hs_page *full = blocks->open;
 	if (full && full->live <= full->capacity / 8)
 		hs_blocks_tidy(blocks, blocks->count - 1);
+	uint64_t old = blocks->count - (uint64_t)OLD_PAGES * HS_PAGE_BLOCKS;
+	struct hs_page **old_page = old < blocks->count ? page_at(blocks, old) : NULL;
+	if (old_page && *old_page && !(*old_page)->places)
+		hs_blocks_tidy(blocks, old);
 	uint64_t shelf = blocks->count / HS_PAGE_BLOCKS / HS_SHELF_PAGES;
 	if (shelf == blocks->shelf_count) {
 		blocks->shelves = hs_grow(blocks->shelves, blocks->shelf_count, &blocks->shelf_capacity,
@@ -75,7 +129,7 @@ void hs_blocks_open_page(struct hs_blocks *blocks)
 			*before = NULL;
 		}
 	}
-	struct hs_page *page = blocks->spare ? blocks->spare : make_page(HS_PAGE_BLOCKS, false);
+	struct hs_page *page = blocks->spare ? blocks->spare : make_page(HS_PAGE_BLOCKS, false, false);
 	blocks->spare = NULL;
 	page->live = 0;
 	blocks->open = *page_at(blocks, blocks->count) = page;
@@ -92,10 +146,11 @@ void hs_blocks_each(struct hs_blocks *blocks,
 			struct hs_page *page = blocks->shelves[s]->pages[p];
 			unsigned used = !page ? 0 : page == blocks->open ? open_used : page->capacity;
 			uint64_t first = (s * HS_SHELF_PAGES + p) * HS_PAGE_BLOCKS;
-			for (unsigned i = 0; i < used; i++)
-				if (page->blocks[i].group != HS_BLOCK_DEAD)
-					visit(&page->blocks[i], first + (page->places ? page->places[i] : i),
-					      context);
+			for (unsigned i = 0; i < used; i++) {
+				struct hs_block block = block_at(page, i);
+				if (block.group != HS_BLOCK_DEAD)
+					visit(&block, first + (page->places ? page->places[i] : i), context);
+			}
 		}
 	}
 }

@@ -1,6 +1,7 @@
 /* The live blocks, found by allocation number (0, 1, 2... in the order of the file). Memory follows the live
  * blocks, not the allocations: blocks stand in pages of 256 numbers; a page whose blocks are all dead is
- * given back, one with few live ones is packed. Private to profile/. */
+ * given back; one with few live ones, or an old one, is packed: it has the live ones only, and of them what
+ * differs from the page's first, which fits in 32 bits nearly always. Private to profile/. */
 #ifndef HS_BLOCKS_H
 #define HS_BLOCKS_H
 
@@ -20,10 +21,20 @@ struct hs_block {
 
 enum { HS_PAGE_BLOCKS = 256, HS_SHELF_PAGES = 4096 };
 
+/* Of a packed page; born_... count from the page's first_... */
+struct hs_narrow_block {
+	uint32_t size, group, thread, born_us, born_bytes;
+};
+
 struct hs_page {
 	uint16_t live, capacity;
-	uint8_t *places; /* packed page: blocks[i] has number place[i] of the page, ascending; else NULL */
-	struct hs_block blocks[];
+	bool narrow;
+	uint8_t *places; /* packed page: block i has number places[i] of the page, ascending; else NULL */
+	uint64_t first_us, first_bytes; /* narrow */
+	union {
+		struct hs_block blocks[1]; /* capacity of them */
+		struct hs_narrow_block narrow_blocks[1];
+	};
 };
 
 /* A million allocations' pages. */
@@ -37,7 +48,9 @@ struct hs_blocks {
 	struct hs_page *open; /* the page of the latest numbers */
 	struct hs_shelf **shelves;
 	size_t shelf_count, shelf_capacity;
-	struct hs_page *spare; /* one page, for the next opening */
+	struct hs_page *spare;  /* one page, for the next opening */
+	struct hs_block packed; /* what hs_blocks_find found last in a packed page, and its index there */
+	unsigned packed_index;
 };
 
 /* An object of zeros is empty. */
@@ -46,7 +59,8 @@ void hs_blocks_free(struct hs_blocks *blocks);
 /* For the functions below. */
 void hs_blocks_open_page(struct hs_blocks *blocks);
 void hs_blocks_tidy(struct hs_blocks *blocks, uint64_t number);
-struct hs_block *hs_page_find_packed(struct hs_page *page, unsigned place);
+struct hs_block *hs_blocks_find_packed(struct hs_blocks *blocks, const struct hs_page *page, unsigned place);
+void hs_blocks_end_packed(struct hs_blocks *blocks, struct hs_page *page);
 
 /* The next allocation's block, to be filled in by the caller. */
 static inline struct hs_block *hs_blocks_begin(struct hs_blocks *blocks)
@@ -59,7 +73,7 @@ static inline struct hs_block *hs_blocks_begin(struct hs_blocks *blocks)
 	return &blocks->open->blocks[place];
 }
 
-/* The live block of that number; NULL if there is none. */
+/* The live block of that number, valid until the next call; NULL if there is none. */
 static inline struct hs_block *hs_blocks_find(struct hs_blocks *blocks, uint64_t number)
 {
 	if (number >= blocks->count)
@@ -69,17 +83,19 @@ static inline struct hs_block *hs_blocks_find(struct hs_blocks *blocks, uint64_t
 	if (!page)
 		return NULL;
 	if (page->places)
-		return hs_page_find_packed(page, (unsigned)(number % HS_PAGE_BLOCKS));
+		return hs_blocks_find_packed(blocks, page, (unsigned)(number % HS_PAGE_BLOCKS));
 	struct hs_block *block = &page->blocks[number % HS_PAGE_BLOCKS];
 	return block->group == HS_BLOCK_DEAD ? NULL : block;
 }
 
-/* Ends a block that hs_blocks_find returned, which is invalid after that. */
+/* Ends the block that hs_blocks_find returned last, which is invalid after that. */
 static inline void hs_blocks_end(struct hs_blocks *blocks, uint64_t number, struct hs_block *block)
 {
 	block->group = HS_BLOCK_DEAD;
 	struct hs_page *page = blocks->shelves[number / HS_PAGE_BLOCKS / HS_SHELF_PAGES]
 				       ->pages[number / HS_PAGE_BLOCKS % HS_SHELF_PAGES];
+	if (block == &blocks->packed)
+		hs_blocks_end_packed(blocks, page);
 	if (--page->live <= page->capacity / 8 && page != blocks->open)
 		hs_blocks_tidy(blocks, number);
 }

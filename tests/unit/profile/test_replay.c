@@ -485,7 +485,8 @@ struct slow_block {
 
 static struct slow_block slow[SLOW_BLOCKS];
 static struct hs_counts expected[GROUPS];
-static uint64_t slow_heap, slow_peak, slow_peak_us;
+static uint64_t slow_heap, slow_peak, slow_peak_us, slow_allocated;
+static uint64_t slow_lived_bytes[65]; /* blocks by what was allocated while they lived: [n] below 2^n */
 
 /* Adds up everything anew from the list of the last `window` blocks: slow, but sure. */
 static void slow_check_peak(uint64_t count, uint64_t now)
@@ -516,7 +517,8 @@ static uint64_t random_number(void) /* xorshift64 */
 
 static void slow_begin(uint64_t number, uint32_t node, uint64_t size, uint32_t thread, uint64_t now)
 {
-	slow[number] = (struct slow_block){size, now, 0, node, thread, 1};
+	slow_allocated += size;
+	slow[number] = (struct slow_block){size, now, slow_allocated, node, thread, 1};
 	expected[node].allocations++;
 	expected[node].allocated_bytes += size;
 	expected[node].live_bytes += size;
@@ -528,18 +530,27 @@ static void slow_begin(uint64_t number, uint32_t node, uint64_t size, uint32_t t
 	slow_heap += size;
 }
 
+static void slow_live(const struct slow_block *block, uint64_t now)
+{
+	unsigned power = 0;
+	while (slow_allocated - block->born_bytes >= 1ULL << power)
+		power++;
+	slow_lived_bytes[power]++;
+	expected[block->node].lifetime_us += now - block->born;
+}
+
 static void slow_end(uint64_t number, uint64_t now)
 {
 	struct slow_block *block = &slow[number];
+	slow_live(block, now);
 	block->live = 0;
-	expected[block->node].lifetime_us += now - block->born;
 	expected[block->node].live_bytes -= block->size;
 	expected[block->node].live_blocks--;
 	slow_heap -= block->size;
 }
 
 /* 500,000 events of 4 threads; blocks of any age end, so that pages of all kinds come up: open, whole,
- * packed, packed again, dead. */
+ * packed, packed again, dead; and packed ones whose sizes or times do not fit in 32 bits. */
 static void test_random_events(void)
 {
 	struct writer w;
@@ -553,7 +564,9 @@ static void test_random_events(void)
 			 node = 1 + (uint32_t)(random_number() % (GROUPS - 1));
 		uint64_t what = random_number() % 100,
 			 size = random_number() % 3 ? random_number() % 4000 : 64;
-		now += random_number() % 4;
+		if (random_number() % 2000 == 0)
+			size = random_number() % (1ULL << 34);
+		now += random_number() % 2000 ? random_number() % 4 : 1ULL << 31;
 		/* mostly young blocks, sometimes any */
 		uint32_t which = live_count ? (uint32_t)(random_number() % live_count) : 0;
 		if (live_count > 20 && what % 4)
@@ -592,7 +605,7 @@ static void test_random_events(void)
 	}
 	for (uint64_t i = 0; i < count; i++)
 		if (slow[i].live)
-			expected[slow[i].node].lifetime_us += now - slow[i].born;
+			slow_live(&slow[i], now);
 	struct outcome o = finish(&w, NULL);
 	CHECK(o.profile->recording != NULL);
 	CHECK_NUMBER(o.replay.totals.counts.peak_bytes, slow_peak);
@@ -602,6 +615,7 @@ static void test_random_events(void)
 	CHECK_NUMBER(o.replay.totals.counts.live_blocks, live_count);
 	for (int g = 1; g < GROUPS; g++)
 		CHECK(memcmp(&o.replay.groups[g], &expected[g], sizeof expected[g]) == 0);
+	CHECK(memcmp(o.replay.lifetime_bytes_blocks, slow_lived_bytes, sizeof slow_lived_bytes) == 0);
 	CHECK(!strstr(o.profile->facts.warning, "damaged"));
 	end(&o);
 }
