@@ -287,11 +287,9 @@ int hs_load_nodes(struct hs_loader *loader, struct hs_payload payload, uint32_t 
 		if (id >= loader->node_capacity)
 			profile->nodes =
 				hs_grow(profile->nodes, id, &loader->node_capacity, sizeof *profile->nodes);
-		if (id >= loader->node_place_capacity)
-			loader->node_places = hs_grow(loader->node_places, id, &loader->node_place_capacity,
-						      sizeof *loader->node_places);
-		profile->nodes[id] = (struct hs_node){.parent = id - (uint32_t)up};
-		loader->node_places[id] = (struct hs_pair){module, address};
+		profile->nodes[id] =
+			(struct hs_node){.parent = id - (uint32_t)up,
+					 .first_frame = hs_pairs_add(&loader->places, module, address, NULL)};
 		profile->node_count++;
 	}
 	return finished(&payload, error);
@@ -409,22 +407,15 @@ static struct hs_frame_range make_frames(struct hs_loader *loader, struct hs_pai
 void hs_load_finish(struct hs_loader *loader)
 {
 	struct hs_profile *profile = loader->profile;
-	struct hs_pairs places = {0};
-	struct hs_frame_range *ranges = NULL;
-	size_t capacity = 0;
+	struct hs_frame_range *ranges = hs_allocate_zero(loader->places.count, sizeof *ranges);
+	for (uint32_t i = 0; i < loader->places.count; i++)
+		ranges[i] = make_frames(loader, loader->places.items[i]);
 	for (uint32_t id = 1; id < profile->node_count; id++) {
-		struct hs_pair place = loader->node_places[id];
-		bool added;
-		uint32_t index = hs_pairs_add(&places, place.first, place.second, &added);
-		if (added) {
-			ranges = hs_grow(ranges, index, &capacity, sizeof *ranges);
-			ranges[index] = make_frames(loader, place);
-		}
-		profile->nodes[id].first_frame = ranges[index].first;
-		profile->nodes[id].frame_count = ranges[index].count;
+		struct hs_frame_range range = ranges[profile->nodes[id].first_frame];
+		profile->nodes[id].first_frame = range.first;
+		profile->nodes[id].frame_count = range.count;
 	}
 	free(ranges);
-	hs_pairs_free(&places);
 	hs_frames_rank(profile);
 	/* Without a footer the last sample tells best how long the program has run. */
 	for (uint32_t i = 0; i < profile->sample_count; i++)
@@ -437,7 +428,7 @@ void hs_loader_free(struct hs_loader *loader)
 {
 	hs_inflater_free(&loader->inflater);
 	hs_pairs_free(&loader->symbols);
-	free(loader->node_places);
+	hs_pairs_free(&loader->places);
 	free(loader->symbol_ranges);
 	free(loader->named);
 	free(loader->phases);

@@ -29,15 +29,6 @@ static void widen(struct hs_pairs *pairs, size_t slot_count)
 	}
 }
 
-void hs_pairs_reserve(struct hs_pairs *pairs, uint32_t count)
-{
-	size_t slot_count = 64;
-	while (slot_count / 2 < count)
-		slot_count *= 2;
-	if (slot_count > pairs->slot_count)
-		widen(pairs, slot_count);
-}
-
 void hs_pairs_free(struct hs_pairs *pairs)
 {
 	free(pairs->items);

@@ -23,8 +23,6 @@ struct hs_pairs {
 
 /* An object of zeros is an empty set. */
 void hs_pairs_free(struct hs_pairs *pairs);
-/* Makes room for so many pairs in all: they come without moving those that are there. */
-void hs_pairs_reserve(struct hs_pairs *pairs, uint32_t count);
 uint32_t hs_pairs_find(const struct hs_pairs *pairs, uint64_t first, uint64_t second);
 /* Finds or adds; *added (may be NULL) tells which. */
 uint32_t hs_pairs_add(struct hs_pairs *pairs, uint64_t first, uint64_t second, bool *added);
