@@ -22,11 +22,7 @@ struct making {
 	struct hs_pairs suppressed; /* folded stack, rule + 1: each a group of its own */
 	uint32_t *group_of_suppressed;
 	size_t suppressed_capacity;
-	struct group {
-		uint32_t stack, rule;
-	} * groups;
 	uint32_t group_count;
-	size_t group_capacity;
 	uint32_t *group_of_node;
 	bool *own_modules;
 };
@@ -64,12 +60,10 @@ static void fold_stacks(struct making *making, bool raw)
 			making->folded[s] = s;
 }
 
-static uint32_t add_group(struct making *making, uint32_t stack, uint32_t rule)
+static uint32_t rule_of(const struct making *making, uint32_t node)
 {
-	making->groups =
-		hs_grow(making->groups, making->group_count, &making->group_capacity, sizeof *making->groups);
-	making->groups[making->group_count] = (struct group){stack, rule};
-	return making->group_count++;
+	const struct hs_suppressions *suppressions = making->profile->suppressions;
+	return suppressions ? suppressions->rule_of_node[node] : 0;
 }
 
 static uint32_t find_group(struct making *making, uint32_t stack, uint32_t rule)
@@ -84,7 +78,7 @@ static uint32_t find_group(struct making *making, uint32_t stack, uint32_t rule)
 		group = &making->group_of_suppressed[place];
 	}
 	if (added)
-		*group = add_group(making, stack, rule);
+		*group = making->group_count++;
 	return *group;
 }
 
@@ -93,7 +87,6 @@ static uint32_t find_group(struct making *making, uint32_t stack, uint32_t rule)
 static void group_nodes(struct making *making)
 {
 	const struct hs_profile *profile = making->profile;
-	const struct hs_suppressions *suppressions = profile->suppressions;
 	bool *is_parent = hs_allocate_zero(profile->node_count, sizeof *is_parent);
 	making->group_of_node = hs_allocate_zero(profile->node_count, sizeof *making->group_of_node);
 	making->group_of_stack = hs_allocate(making->stacks.count * sizeof *making->group_of_stack);
@@ -105,17 +98,30 @@ static void group_nodes(struct making *making)
 			if (is_parent[id] == pass)
 				making->group_of_node[id] =
 					find_group(making, making->folded[making->stacks.of_node[id]],
-						   suppressions ? suppressions->rule_of_node[id] : 0);
+						   rule_of(making, id));
 	free(is_parent);
+}
+
+/* All but the stacks. */
+static void free_grouping(struct making *making)
+{
+	free(making->folded);
+	free(making->group_of_node);
+	free(making->group_of_suppressed);
+	free(making->stacks.of_node);
+	hs_pairs_free(&making->suppressed);
+	making->folded = making->group_of_node = making->group_of_suppressed = making->stacks.of_node = NULL;
 }
 
 /* ---- sites ----------------------------------------------------------------------------------------------
  */
 
-/* A site to be: what it is sorted by, and where it comes from. */
+/* A site to be. */
 struct draft {
-	uint64_t peak_bytes, allocated_bytes;
-	uint32_t stack, group;
+	uint32_t node; /* one of those that it has */
+	uint32_t stack;
+	uint32_t rest; /* while drafts are sorted: the outer part of the stack, not looked at yet */
+	uint64_t key;  /* likewise: what is looked at; the smallest comes first */
 };
 
 /* Writes the innermost `most` frames of a stack. */
@@ -161,10 +167,13 @@ static uint32_t *write_frames(struct making *making, const struct draft *drafts,
 			continue;
 		while (capacity < used + depth)
 			pool = hs_grow(pool, capacity, &capacity, sizeof *pool);
-		write_stack(stacks, last, depth, pool + used);
-		for (uint32_t stack = last, n = 0; n < depth; n++, stack = stacks[stack].parent)
-			if (place[stack] < PLACES)
-				place[stack] = (uint32_t)used + n + PLACES;
+		uint32_t stack = last, n = 0;
+		for (; stack && place[stack] < PLACES; stack = stacks[stack].parent) {
+			place[stack] = (uint32_t)used + n + PLACES;
+			pool[used + n++] = stacks[stack].frame;
+		}
+		if (stack)
+			memcpy(pool + used + n, pool + place[stack] - PLACES, (depth - n) * sizeof *pool);
 		used += depth;
 	}
 	if (used > POOL_FRAMES_MOST) {
@@ -183,30 +192,85 @@ static uint32_t *write_frames(struct making *making, const struct draft *drafts,
 	return pool;
 }
 
-/* By the frames, innermost first; a stack that the other one begins with comes before it. */
-static int compare_stacks(const struct making *making, uint32_t left, uint32_t right)
+/* What drafts are sorted by, one after another. Frames: innermost first, and a stack that another one begins
+ * with comes before it. */
+enum step { BY_PEAK, BY_ALLOCATED, BY_FRAME, BY_RULE };
+
+static uint64_t next_key(const struct making *making, const struct hs_replay *replay, struct draft *draft,
+			 enum step step)
 {
-	const struct hs_stack *stacks = making->stacks.items;
-	const struct hs_frame *frames = making->profile->frames;
-	for (; left != right && left && right; left = stacks[left].parent, right = stacks[right].parent) {
-		uint32_t a = frames[stacks[left].frame].rank, b = frames[stacks[right].frame].rank;
-		if (a != b)
-			return a < b ? -1 : 1;
+	const struct hs_stack *stack = &making->stacks.items[draft->rest];
+	switch (step) {
+	case BY_PEAK:
+		return ~replay->groups[making->group_of_node[draft->node]].peak_bytes;
+	case BY_ALLOCATED:
+		return ~replay->groups[making->group_of_node[draft->node]].allocated_bytes;
+	case BY_FRAME:
+		if (!draft->rest)
+			return 0;
+		draft->rest = stack->parent;
+		return making->profile->frames[stack->frame].rank + 1ULL;
+	default:
+		return rule_of(making, draft->node);
 	}
-	return left == right ? 0 : left ? 1 : -1;
 }
 
-static int larger_first(const void *left, const void *right, void *context)
+struct run {
+	uint32_t first, count;
+	enum step step;
+	bool known; /* their keys */
+};
+
+struct runs {
+	struct run *items;
+	uint32_t count;
+	size_t capacity;
+};
+
+static void add_run(struct runs *runs, struct run run)
 {
-	const struct draft *a = left, *b = right;
-	const struct making *making = context;
-	if (a->peak_bytes != b->peak_bytes)
-		return a->peak_bytes > b->peak_bytes ? -1 : 1;
-	if (a->allocated_bytes != b->allocated_bytes)
-		return a->allocated_bytes > b->allocated_bytes ? -1 : 1;
-	int order = compare_stacks(making, a->stack, b->stack);
-	uint32_t one = making->groups[a->group].rule, two = making->groups[b->group].rule;
-	return order ? order : (one > two) - (one < two);
+	if (run.count < 2)
+		return;
+	runs->items = hs_grow(runs->items, runs->count, &runs->capacity, sizeof *runs->items);
+	runs->items[runs->count++] = run;
+}
+
+static void swap(struct draft *left, struct draft *right)
+{
+	struct draft draft = *left;
+	*left = *right;
+	*right = draft;
+}
+
+/* Quicksort by several keys (Bentley and Sedgewick, 1997): what has the same key is sorted by the next one,
+ * so that each frame is looked at once and not in every comparison of two stacks. */
+static void sort_drafts(const struct making *making, const struct hs_replay *replay, struct draft *drafts,
+			uint32_t count)
+{
+	struct runs runs = {0};
+	uint32_t random = 1;
+	add_run(&runs, (struct run){0, count, BY_PEAK, false});
+	while (runs.count) {
+		struct run run = runs.items[--runs.count];
+		uint32_t low = run.first, at = run.first, high = run.first + run.count, end = high;
+		for (uint32_t i = run.first; !run.known && i < end; i++)
+			drafts[i].key = next_key(making, replay, &drafts[i], run.step);
+		random = random * 1664525 + 1013904223;
+		uint64_t pivot = drafts[run.first + (uint32_t)((uint64_t)random * run.count >> 32)].key;
+		while (at < high)
+			if (drafts[at].key < pivot)
+				swap(&drafts[low++], &drafts[at++]);
+			else if (drafts[at].key > pivot)
+				swap(&drafts[at], &drafts[--high]);
+			else
+				at++;
+		add_run(&runs, (struct run){run.first, low - run.first, run.step, true});
+		add_run(&runs, (struct run){high, end - high, run.step, true});
+		bool further_out = run.step == BY_FRAME && pivot != 0;
+		if (run.step != BY_RULE) /* the same stack by the same rule is one draft */
+			add_run(&runs, (struct run){low, high - low, run.step + !further_out, false});
+	}
+	free(runs.items);
 }
 
 /* Maps the nodes that have events to their sites; finds how many frames each site left out. */
@@ -216,18 +280,19 @@ static void place_nodes(struct making *making, const struct draft *drafts, struc
 	const struct hs_stack *stacks = making->stacks.items;
 	uint32_t *site_of_group = hs_allocate_zero(making->group_count, sizeof *site_of_group);
 	for (uint32_t i = 0; i < sites->count; i++)
-		site_of_group[drafts[i].group] = i;
+		site_of_group[making->group_of_node[drafts[i].node]] = i;
 	sites->site_of_node = hs_allocate_zero(profile->node_count, sizeof *sites->site_of_node);
 	for (uint32_t id = 0; id < profile->node_count; id++) {
-		uint32_t stack = making->stacks.of_node[id], folded = making->folded[stack];
 		sites->site_of_node[id] = UINT32_MAX;
 		if (!sites->replay.node_used[id])
 			continue;
 		uint32_t index = site_of_group[making->group_of_node[id]];
+		uint32_t folded =
+			stacks[making->stacks.of_node[id]].depth - stacks[drafts[index].stack].depth;
 		struct hs_site *site = &sites->items[index];
 		sites->site_of_node[id] = index;
-		if (stacks[stack].depth - stacks[folded].depth > site->folded_frames)
-			site->folded_frames = stacks[stack].depth - stacks[folded].depth;
+		if (folded > site->folded_frames)
+			site->folded_frames = folded;
 	}
 	free(site_of_group);
 }
@@ -236,20 +301,19 @@ static void place_nodes(struct making *making, const struct draft *drafts, struc
 static struct draft *make_drafts(struct making *making, const struct hs_replay *replay, uint32_t *count)
 {
 	bool *has_blocks = hs_allocate_zero(making->group_count, sizeof *has_blocks);
+	struct draft *drafts = NULL;
+	size_t capacity = 0;
 	for (uint32_t id = 0; id < making->profile->node_count; id++) {
-		bool *has = &has_blocks[making->group_of_node[id]];
-		*count += replay->node_used[id] && !*has;
-		*has |= replay->node_used[id];
+		uint32_t group = making->group_of_node[id];
+		if (!replay->node_used[id] || has_blocks[group])
+			continue;
+		has_blocks[group] = true;
+		uint32_t stack = making->folded[making->stacks.of_node[id]];
+		drafts = hs_grow(drafts, *count, &capacity, sizeof *drafts);
+		drafts[(*count)++] = (struct draft){.node = id, .stack = stack, .rest = stack};
 	}
-	struct draft *drafts = hs_allocate_zero(*count, sizeof *drafts), *next = drafts;
-	for (uint32_t g = 0; g < making->group_count; g++)
-		if (has_blocks[g])
-			*next++ = (struct draft){.peak_bytes = replay->groups[g].peak_bytes,
-						 .allocated_bytes = replay->groups[g].allocated_bytes,
-						 .stack = making->groups[g].stack,
-						 .group = g};
 	free(has_blocks);
-	qsort_r(drafts, *count, sizeof *drafts, larger_first, making);
+	sort_drafts(making, replay, drafts, *count);
 	return drafts;
 }
 
@@ -260,8 +324,8 @@ static void make_sites(struct making *making, struct hs_sites *sites)
 	sites->items = hs_allocate_zero(sites->count, sizeof *sites->items);
 	for (uint32_t i = 0; i < sites->count; i++) {
 		struct hs_site *site = &sites->items[i];
-		struct hs_counts *counts = &sites->replay.groups[drafts[i].group];
-		site->suppression = making->groups[drafts[i].group].rule;
+		struct hs_counts *counts = &sites->replay.groups[making->group_of_node[drafts[i].node]];
+		site->suppression = rule_of(making, drafts[i].node);
 		if (site->suppression) {
 			counts->suppressed_bytes = counts->live_bytes;
 			counts->suppressed_blocks = counts->live_blocks;
@@ -274,10 +338,11 @@ static void make_sites(struct making *making, struct hs_sites *sites)
 	free(sites->replay.groups);
 	sites->replay.groups = NULL;
 	sites->replay.group_count = 0;
+	place_nodes(making, drafts, sites);
+	free_grouping(making);
 	sites->frame_pool = write_frames(making, drafts, sites);
 	for (uint32_t i = 0; i < sites->count; i++)
 		sites->items[i].own_frame = find_own_frame(making, &sites->items[i]);
-	place_nodes(making, drafts, sites);
 	free(drafts);
 }
 
@@ -297,11 +362,7 @@ int hs_sites_make(struct hs_profile *profile, bool raw, struct hs_sites *sites, 
 		make_sites(&making, sites);
 	}
 	free(making.own_modules);
-	free(making.folded);
-	free(making.group_of_suppressed);
-	free(making.groups);
-	free(making.group_of_node);
-	hs_pairs_free(&making.suppressed);
+	free_grouping(&making);
 	hs_stacks_free(&making.stacks);
 	return result;
 }
