@@ -166,6 +166,47 @@ static inline enum hs_decode_result hs_decode(const uint64_t *words, uint32_t av
 	}
 	return HS_DECODE_ITEM;
 }
+/* The next record of a stream if it is an allocation or a free in the short form, as nearly all are. */
+struct hs_lead {
+	const uint64_t *at, *end; /* words */
+	uint64_t first;           /* the record's first word; its stamp; its key: */
+	uint64_t stamp, key;
+	uint64_t last_stamp; /* of the record before */
+};
+
+/* After `at` has been set. false: what comes next is something else, or may be; then the key is too low. */
+static inline bool hs_lead_look(struct hs_lead *lead)
+{
+	if (lead->end - lead->at < 2)
+		return false;
+	lead->first = hs_peek(&lead->at[0]);
+	lead->stamp = lead->last_stamp + HS_WORD_DELTA(lead->first);
+	unsigned kind = HS_WORD_KIND(lead->first);
+	if (kind > HS_RECORD_ALLOC)
+		return false;
+	lead->key =
+		hs_item_key(lead->stamp, kind == HS_RECORD_FREE ? HS_ITEM_FREE : HS_ITEM_ALLOC, lead->key);
+	return true;
+}
+
+/* Takes the record, and looks at the one behind it. */
+static inline __attribute__((always_inline)) bool hs_lead_take(struct hs_lead *lead, struct hs_item *item)
+{
+	item->stamp = lead->last_stamp = lead->stamp;
+	item->address = HS_WORD_ADDRESS(lead->first);
+	/* A branch, so that the next record's load need not wait for this one's. */
+	if (HS_WORD_KIND(lead->first) == HS_RECORD_FREE) {
+		item->kind = HS_ITEM_FREE;
+		lead->at += 1;
+	} else {
+		uint64_t second = hs_peek(&lead->at[1]);
+		item->size = second >> 32;
+		item->node = (uint32_t)second;
+		item->kind = HS_ITEM_ALLOC;
+		lead->at += 2;
+	}
+	return hs_lead_look(lead);
+}
 _Static_assert(HS_RECORD_FREE == 0 && HS_RECORD_ALLOC == 1 && HS_RECORD_REALLOC == 2,
 	       "words of a record = kind + 1");
 

@@ -399,50 +399,89 @@ static bool run_second(struct hs_drain *drain, struct hs_stream *stream, uint64_
 	return true;
 }
 
-/* Takes the records that are readable. Stops at the first half of a realloc, too. */
-static enum run run_words(struct hs_drain *drain, struct hs_stream *stream, uint64_t limit_key)
+static const uint64_t *words_of_chunk(struct hs_drain *drain, uint32_t index)
 {
-	const uint64_t *words = (const uint64_t *)(hs_view_chunk(drain->view, stream->first_chunk) + 1);
-	uint32_t position = stream->position, end = stream->end;
-	uint64_t stamp = stream->stamp, key = stream->key;
-	enum run result = RUN_EMPTY;
-	while (position < end && !stream->has_second) {
-		struct hs_item *item = next_item(drain);
-		struct hs_decoded decoded;
-		enum hs_decode_result what =
-			hs_decode(words + position, end - position, stamp, item, &decoded);
-		if (what == HS_DECODE_NEWS)
-			what = hs_decode_news(words + position, end - position, item, &decoded,
-					      &drain->news[item - drain->batch]);
-		if (what != HS_DECODE_ITEM) {
-			drain->batch_count--;
-			drain->damaged += what == HS_DECODE_DAMAGED;
-			position = what == HS_DECODE_DAMAGED ? end : position + decoded.words;
-			stamp = what == HS_DECODE_DAMAGED ? stamp : decoded.stamp;
-			continue;
-		}
-		key = hs_item_key(item->stamp, item->kind, key);
-		if (key >= limit_key) {
-			drain->batch_count--;
-			result = RUN_LIMIT;
-			break;
-		}
-		drain->late += key < drain->merged_key;
-		item->stream = stream;
-		stamp = decoded.stamp;
-		position += decoded.words;
-		if (decoded.has_second) {
-			stream->has_second = true;
-			stream->second_address = decoded.second_address;
-			stream->second_stamp = decoded.stamp;
-			stream->second_size = item->size;
-			stream->second_node = item->node;
-		}
+	return (const uint64_t *)(hs_view_chunk(drain->view, index) + 1);
+}
+
+static bool begin_lead(struct hs_drain *drain, struct hs_stream *stream, struct hs_lead *lead)
+{
+	if (!stream->open || stream->has_second)
+		return false;
+	const uint64_t *words = words_of_chunk(drain, stream->first_chunk);
+	*lead = (struct hs_lead){
+		.at = words + stream->position,
+		.end = words + stream->end,
+		.last_stamp = stream->stamp,
+		.key = stream->key,
+	};
+	return hs_lead_look(lead);
+}
+
+static void end_lead(struct hs_drain *drain, struct hs_stream *stream, const struct hs_lead *lead)
+{
+	stream->position = (uint32_t)(lead->at - words_of_chunk(drain, stream->first_chunk));
+	stream->stamp = lead->last_stamp;
+	stream->key = lead->key;
+}
+
+static inline bool take_lead(struct hs_drain *drain, struct hs_stream *stream, struct hs_lead *lead)
+{
+	drain->late += lead->key < drain->merged_key;
+	struct hs_item *item = next_item(drain);
+	item->stream = stream;
+	return hs_lead_take(lead, item);
+}
+
+/* Takes allocations and frees up to another record. */
+static enum run run_short(struct hs_drain *drain, struct hs_stream *stream, uint64_t limit_key)
+{
+	struct hs_lead lead;
+	if (!begin_lead(drain, stream, &lead))
+		return RUN_EMPTY;
+	bool more = true;
+	while (more && lead.key < limit_key)
+		more = take_lead(drain, stream, &lead);
+	end_lead(drain, stream, &lead);
+	return more ? RUN_LIMIT : RUN_EMPTY;
+}
+
+/* Takes the next record, if one is readable, whatever it is. */
+static enum run run_record(struct hs_drain *drain, struct hs_stream *stream, uint64_t limit_key)
+{
+	if (stream->position >= stream->end)
+		return RUN_EMPTY;
+	const uint64_t *words = words_of_chunk(drain, stream->first_chunk) + stream->position;
+	uint32_t available = stream->end - stream->position;
+	struct hs_item *item = next_item(drain);
+	struct hs_decoded decoded;
+	enum hs_decode_result what = hs_decode(words, available, stream->stamp, item, &decoded);
+	if (what == HS_DECODE_NEWS)
+		what = hs_decode_news(words, available, item, &decoded, &drain->news[item - drain->batch]);
+	if (what != HS_DECODE_ITEM) {
+		drain->batch_count--;
+		drain->damaged += what == HS_DECODE_DAMAGED;
+		stream->position += what == HS_DECODE_DAMAGED ? available : decoded.words;
+		stream->stamp = what == HS_DECODE_DAMAGED ? stream->stamp : decoded.stamp;
+		return RUN_EMPTY;
 	}
-	stream->position = position;
-	stream->stamp = stamp;
-	stream->key = key;
-	return result;
+	stream->key = hs_item_key(item->stamp, item->kind, stream->key);
+	if (stream->key >= limit_key) {
+		drain->batch_count--;
+		return RUN_LIMIT;
+	}
+	drain->late += stream->key < drain->merged_key;
+	item->stream = stream;
+	stream->stamp = decoded.stamp;
+	stream->position += decoded.words;
+	if (decoded.has_second) {
+		stream->has_second = true;
+		stream->second_address = decoded.second_address;
+		stream->second_stamp = decoded.stamp;
+		stream->second_size = item->size;
+		stream->second_node = item->node;
+	}
+	return RUN_EMPTY;
 }
 
 /* Gives the stream's items to the sink while they come before limit_key. RUN_LIMIT: stream->key is that of
@@ -455,17 +494,48 @@ static enum run run(struct hs_drain *drain, struct hs_stream *stream, uint64_t l
 		if (stream->position >= stream->end || !stream->open)
 			if (!more_words(drain, stream))
 				return RUN_EMPTY;
-		if (run_words(drain, stream, limit_key) == RUN_LIMIT)
+		if (run_short(drain, stream, limit_key) == RUN_LIMIT ||
+		    run_record(drain, stream, limit_key) == RUN_LIMIT)
 			return RUN_LIMIT;
 		if (drain->items >= drain->enough_items)
 			return RUN_PAUSED;
 	}
 }
 
+/* The allocations and frees of the two foremost streams, up to the next stream's key: threads that allocate
+ * all the time give one or two each in turn, and a look at the heap for each would take longer. */
+static void run_two(struct hs_drain *drain)
+{
+	struct hs_stream **heap = drain->heap;
+	uint32_t other = drain->heap_count > 2 && heap[2]->key < heap[1]->key ? 2 : 1;
+	uint64_t limit_key = drain->bound_key;
+	const uint32_t rivals[] = {3 - other, 2 * other + 1, 2 * other + 2};
+	for (unsigned i = 0; i < 3; i++)
+		if (rivals[i] < drain->heap_count && heap[rivals[i]]->key < limit_key)
+			limit_key = heap[rivals[i]]->key;
+	struct hs_stream *first = heap[0], *second = heap[other];
+	struct hs_lead one, two;
+	if (!begin_lead(drain, first, &one) || !begin_lead(drain, second, &two))
+		return;
+	bool more = true;
+	while (more && (one.key < limit_key || two.key < limit_key)) {
+		while (more && one.key <= two.key && one.key < limit_key)
+			more = take_lead(drain, first, &one);
+		while (more && two.key <= one.key && two.key < limit_key)
+			more = take_lead(drain, second, &two);
+	}
+	end_lead(drain, first, &one);
+	end_lead(drain, second, &two);
+	sift_down(drain, other);
+	sift_down(drain, 0);
+}
+
 static void merge(struct hs_drain *drain)
 {
 	uint64_t reached = drain->bound_key;
 	while (drain->heap_count) {
+		if (drain->heap_count > 1)
+			run_two(drain);
 		struct hs_stream **heap = drain->heap;
 		if (heap[0]->key >= drain->bound_key)
 			break;
