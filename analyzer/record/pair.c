@@ -221,15 +221,9 @@ RARE void take_news(struct hs_pairing *pairs, const struct hs_item *item)
 		hs_pools_take(pairs, item, news);
 }
 
-HOT void take(struct hs_pairing *pairs, const struct hs_item *item, uint32_t *cell)
+RARE void take_rare(struct hs_pairing *pairs, const struct hs_item *item, uint32_t *cell)
 {
 	switch (item->kind) {
-	case HS_ITEM_FREE:
-		take_free(pairs, item, cell);
-		break;
-	case HS_ITEM_ALLOC:
-		place(pairs, item, cell, NULL);
-		break;
 	case HS_ITEM_RESIZE:
 		take_resize(pairs, item, cell);
 		break;
@@ -246,6 +240,15 @@ HOT void take(struct hs_pairing *pairs, const struct hs_item *item, uint32_t *ce
 	}
 }
 
+HOT void take(struct hs_pairing *pairs, const struct hs_item *item, uint32_t *cell)
+{
+	if (item->kind == HS_ITEM_FREE)
+		take_free(pairs, item, cell);
+	else if (__builtin_expect(item->kind == HS_ITEM_ALLOC, 1))
+		place(pairs, item, cell, NULL);
+	else
+		take_rare(pairs, item, cell);
+}
 static void take_slice(struct hs_pairing *pairs, const struct hs_item *items, uint32_t count)
 {
 	uint32_t *cells[SLICE_ITEMS];
