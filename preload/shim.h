@@ -16,7 +16,8 @@
  *   process.c    start, fork, the hand-shake
  *   modules.c    loaded modules and their unloading
  *   trie.c       (parent, place) -> node
- *   unwind/      rules.c .eh_frame -> rule; walk.c the remembered stack; fallback.c frame pointers, libunwind
+ *   unwind/      rules.c .eh_frame -> rule; walk.c the walk, remembered.c what still holds of the last one;
+ *                fallback.c frame pointers, libunwind
  */
 #ifndef HS_SHIM_H
 #define HS_SHIM_H
@@ -148,21 +149,44 @@ bool hs_chunk_next(struct thread *thread);
 
 /* ---- threads ----------------------------------------------------------------------------------------- */
 
+/* A compiled unwind rule, 64 bits: kind 3, CFA offset 24 (signed), fp's slot 21 (signed, 8-byte units; 0: fp
+ * unchanged), module 16. */
+typedef uint64_t unwind_rule;
+enum rule_kind {
+	RULE_SP = 1,       /* CFA = sp + n; slot relative to the CFA */
+	RULE_FP = 2,       /* CFA = fp + n; slot relative to the CFA */
+	RULE_FP_DEREF = 3, /* CFA = *(fp + n), realigned stack; fp is restored from *fp */
+	RULE_END = 4,      /* the outermost frame */
+	RULE_SIGNAL = 5,   /* sigreturn trampoline */
+	RULE_NONE = 6,     /* no unwind data */
+	RULE_ODD = 7,      /* unwind data that a rule cannot express: libunwind may */
+};
+#define RULE_KIND(r) ((enum rule_kind)((r)&7))
+#define RULE_CFA(r) ((int64_t)((r) << 37) >> 40)
+#define RULE_SLOT(r) (((int64_t)((r) << 16) >> 43) * 8)
+#define RULE_MODULE(r) ((uint32_t)((r) >> 48))
+#define RULE_MAKE(kind, module, cfa, slot)                                                                   \
+	((uint64_t)(kind) | ((uint64_t)(cfa)&0xffffff) << 3 |                                                \
+	 ((uint64_t)((int64_t)(slot) / 8) & 0x1fffff) << 27 | (uint64_t)(module) << 48)
+
 /* One frame of a remembered stack: the state that a walk had there, and what the step outwards read. */
 struct frame {
 	uint64_t pc; /* return address; for a frame that a signal interrupted, pc + 1 */
 	uint64_t sp; /* stack pointer after the return into this frame */
 	uint64_t fp;
-	const uint64_t *fp_slot; /* word that the step outwards took the next fp from; NULL: fp unchanged */
-	uint32_t node;           /* of the stack from the outermost frame to this one, */
-	uint32_t path;           /* and its hash: trie.h */
-	uint32_t module;         /* and flags */
+	unwind_rule rule; /* of pc */
+	uint32_t node;    /* of the stack from the outermost frame to this one, */
+	uint32_t path;    /* and its hash: trie.h */
+	uint32_t flags;
 };
 enum {
-	STEP_AGAIN = 1 << 16, /* the step read more than *(next sp - 8) and *fp_slot; then fp_slot is NULL */
-	USES_FP = 1 << 17,    /* the step depended on fp */
-	FP_COUNTS = 1 << 18,  /* the frames outside of this one depend on its fp, */
-	SLOT_COUNTS = 1 << 19 /* on what fp_slot holds */
+	STEP_AGAIN = 1,  /* the step read more than *(next sp - 8) and the rule's slot; then there is none */
+	SLOT_COUNTS = 2, /* the frames outside of this one depend on what the rule's slot holds, */
+	FP_COUNTS = 4,   /* on its fp, */
+	USES_FP = 8,     /* the next one at once */
+	ODD = 15,        /* any of these */
+	ON_OWN_STACK = 16, /* this frame and all outside of it are on the thread's own stack */
+	STEP = 256         /* so many steps outwards from here lead to frames that are not odd */
 };
 
 /* The writer of one stream. Owned by one thread (or one signal handler) at a time. */
@@ -224,26 +248,6 @@ void hs_modules_begin(void); /* in a fork child: tells the new region all module
 void hs_trie_begin(void);
 
 /* ---- unwinding --------------------------------------------------------------------------------------- */
-
-/* A compiled unwind rule, 64 bits: kind 3, CFA offset 24 (signed), fp's slot 21 (signed, 8-byte units; 0: fp
- * unchanged), module 16. */
-typedef uint64_t unwind_rule;
-enum rule_kind {
-	RULE_SP = 1,       /* CFA = sp + n; slot relative to the CFA */
-	RULE_FP = 2,       /* CFA = fp + n; slot relative to the CFA */
-	RULE_FP_DEREF = 3, /* CFA = *(fp + n), realigned stack; fp is restored from *fp */
-	RULE_END = 4,      /* the outermost frame */
-	RULE_SIGNAL = 5,   /* sigreturn trampoline */
-	RULE_NONE = 6,     /* no unwind data */
-	RULE_ODD = 7,      /* unwind data that a rule cannot express: libunwind may */
-};
-#define RULE_KIND(r) ((enum rule_kind)((r)&7))
-#define RULE_CFA(r) ((int64_t)((r) << 37) >> 40)
-#define RULE_SLOT(r) (((int64_t)((r) << 16) >> 43) * 8)
-#define RULE_MODULE(r) ((uint32_t)((r) >> 48))
-#define RULE_MAKE(kind, module, cfa, slot)                                                                   \
-	((uint64_t)(kind) | ((uint64_t)(cfa)&0xffffff) << 3 |                                                \
-	 ((uint64_t)((int64_t)(slot) / 8) & 0x1fffff) << 27 | (uint64_t)(module) << 48)
 
 void hs_rules_forget_module(uint32_t module);
 

@@ -42,11 +42,17 @@ static inline bool trie_match(const struct trie_entry *entry, uint32_t parent, u
 	return load_relaxed(&entry->place) == place && value >> 32 == parent && value;
 }
 
+/* NULL: none. */
+static inline const struct trie_table *trie_table(void)
+{
+	return atomic_load_explicit(&hs_trie, memory_order_acquire);
+}
+
 /* The node of the stack with that path, which is one frame longer than the parent's. Never fails: without
  * memory it is the parent. */
-static inline uint32_t hs_trie_child(uint32_t parent, uint64_t place, uint32_t path)
+static inline uint32_t hs_trie_child(const struct trie_table *table, uint32_t parent, uint64_t place,
+				     uint32_t path)
 {
-	const struct trie_table *table = atomic_load_explicit(&hs_trie, memory_order_acquire);
 	uint32_t node;
 	if (likely(table) &&
 	    (likely(trie_match(&table->entries[trie_slot(table, path, 0)], parent, place, &node)) ||

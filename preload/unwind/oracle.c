@@ -17,7 +17,7 @@ static void report(struct thread *thread, const struct frame_state *theirs, size
 	for (int64_t i = 0; i < thread->known - thread->frames || i <= (int64_t)count; i++) {
 		const struct frame *ours = i < thread->known - thread->frames ? &thread->known[-1 - i] : NULL;
 		dprintf(2, "oracle: %3ld ours %#lx sp %#lx module %d  libunwind %#lx sp %#lx\n", (long)i,
-			ours ? ours->pc : 0, ours ? ours->sp : 0, ours ? (int)(uint16_t)ours->module : -1,
+			ours ? ours->pc : 0, ours ? ours->sp : 0, ours ? (int)RULE_MODULE(ours->rule) : -1,
 			i > 0 && i <= (int64_t)count ? theirs[i - 1].pc : 0,
 			i > 0 && i <= (int64_t)count ? theirs[i - 1].sp : 0);
 		if (i > at + 3)

@@ -113,7 +113,7 @@ static unwind_rule from_row(const struct cfi_row *row, uint32_t module)
 	/* An undefined frame pointer is garbage that nobody outside may use: as good as kept. */
 	if (row->cfa != CFI_CFA_REGISTER || row->fp.where == CFI_AT_FP || row->fp.where == CFI_OTHER)
 		return none;
-	if (row->cfa_register == ARCH_DWARF_SP)
+	if (row->cfa_register == ARCH_DWARF_SP && row->cfa_offset > 0)
 		return RULE_MAKE(RULE_SP, module, row->cfa_offset, slot);
 	if (row->cfa_register == ARCH_DWARF_FP)
 		return RULE_MAKE(RULE_FP, module, row->cfa_offset, slot);

@@ -12,14 +12,10 @@
 #include "../shim.h"
 
 #include "../trie.h"
+#include "remembered.h"
 #include "rules.h"
 
 #include <string.h>
-
-static inline uint64_t word_at(uint64_t address)
-{
-	return *(const uint64_t *)address;
-}
 
 struct frame *hs_frames_new(int64_t capacity)
 {
@@ -30,29 +26,14 @@ struct frame *hs_frames_new(int64_t capacity)
 	return pages + 1;
 }
 
-/* The outermost remembered frame, starting from `frame`, up to which all holds; NULL: all of them, to the
- * end. */
-static inline struct frame *verify(struct frame *frame, const struct frame *outermost)
-{
-	for (; frame > outermost; frame--) {
-		const struct frame *outer = frame - 1;
-		if (unlikely(frame->module & (STEP_AGAIN | SLOT_COUNTS)) &&
-		    (frame->module & STEP_AGAIN || *frame->fp_slot != outer->fp))
-			return frame;
-		if (unlikely(word_at(outer->sp - 8) != outer->pc))
-			return frame;
-	}
-	return frame->module & STEP_AGAIN ? frame : NULL;
-}
-
 /* The state at the outermost frame up to which all holds, starting from `frame`, whose fp is given: frame
  * pointers that did not count were not looked at. */
 static inline struct frame_state state_at(struct frame *holds, struct frame *frame, uint64_t fp)
 {
 	for (; frame > holds; frame--) {
 		frame->fp = fp;
-		if (frame->fp_slot)
-			fp = *frame->fp_slot;
+		if (RULE_SLOT(frame->rule) != 0)
+			fp = word_at(slot_of(frame));
 	}
 	holds->fp = fp;
 	return (struct frame_state){holds->pc, holds->sp, fp};
@@ -72,28 +53,28 @@ static enum outcome step_without_rule(struct frame *frame, struct frame_state *s
 	if (hs_process.unwinder == UNWINDER_LIBUNWIND)
 		return DELEGATE;
 	if (hs_step_by_frame_pointer(&from, state, &looked)) {
-		frame->module |= STEP_AGAIN;
+		frame->flags |= STEP_AGAIN;
 		return STEPPED;
 	}
-	frame->module |= looked ? STEP_AGAIN : 0;
-	return (uint16_t)frame->module == HS_MODULE_NONE || hs_process.unwinder == UNWINDER_FP ? BROKEN
-											       : DELEGATE;
+	frame->flags |= looked ? STEP_AGAIN : 0;
+	return RULE_MODULE(frame->rule) == HS_MODULE_NONE || hs_process.unwinder == UNWINDER_FP ? BROKEN
+												: DELEGATE;
 }
 
-/* The rare kinds of step. frame->module is set; fp_slot is NULL. */
+/* The rare kinds of step: without a slot. */
 static __attribute__((noinline)) enum outcome step_rarely(unwind_rule rule, struct frame *frame,
 							  struct frame_state *state)
 {
 	switch (RULE_KIND(rule)) {
 	case RULE_FP_DEREF:
-		frame->module |= USES_FP;
-		frame->module |= STEP_AGAIN;
+		frame->flags |= USES_FP;
+		frame->flags |= STEP_AGAIN;
 		state->sp = word_at(state->fp + (uint64_t)RULE_CFA(rule));
 		state->fp = word_at(state->fp);
 		state->pc = word_at(state->sp - 8);
 		return state->pc ? STEPPED : ENDED;
 	case RULE_SIGNAL:
-		frame->module |= STEP_AGAIN;
+		frame->flags |= STEP_AGAIN;
 		arch_signal_frame(state->sp, &state->pc, &state->sp, &state->fp);
 		state->pc++; /* the interrupted instruction itself; look-ups are made at pc - 1 */
 		return STEPPED;
@@ -102,7 +83,7 @@ static __attribute__((noinline)) enum outcome step_rarely(unwind_rule rule, stru
 	case RULE_ODD:
 		return DELEGATE;
 	default:
-		frame->module |= USES_FP;
+		frame->flags |= USES_FP;
 		return step_without_rule(frame, state);
 	}
 }
@@ -127,13 +108,13 @@ static inline enum outcome step(struct frame *frame, struct frame_state *state, 
 {
 	unwind_rule rule = hs_rule_of(state->pc);
 	uint64_t cfa = (uint64_t)RULE_CFA(rule);
-	frame->fp_slot = NULL;
-	frame->module = RULE_MODULE(rule);
+	frame->rule = rule;
+	frame->flags = 0;
 	if (likely(RULE_KIND(rule) == RULE_SP)) {
 		cfa += state->sp;
 	} else if (likely(RULE_KIND(rule) == RULE_FP)) {
 		cfa += state->fp;
-		frame->module |= USES_FP;
+		frame->flags |= USES_FP;
 	} else {
 		/* a copy: the state itself stays in registers */
 		struct frame_state copy = *state;
@@ -143,8 +124,7 @@ static inline enum outcome step(struct frame *frame, struct frame_state *state, 
 	}
 	cfa = speculate(cfa, guess);
 	if (RULE_SLOT(rule) != 0) {
-		frame->fp_slot = (const uint64_t *)(cfa + (uint64_t)RULE_SLOT(rule));
-		state->fp = *frame->fp_slot;
+		state->fp = word_at(cfa + (uint64_t)RULE_SLOT(rule));
 	}
 	state->pc = word_at(cfa - 8);
 	state->sp = cfa;
@@ -195,17 +175,18 @@ static bool delegate(struct thread *thread, struct frame **pushed)
 	struct frame_state outer[MOST];
 	struct frame_state last = {(*pushed)->pc, (*pushed)->sp, (*pushed)->fp};
 	bool any = false;
-	(*pushed)->module |= STEP_AGAIN | USES_FP;
+	(*pushed)->flags |= STEP_AGAIN | USES_FP;
 	for (;;) {
 		size_t count = hs_libunwind_frames(thread, &last, outer, MOST);
 		for (size_t i = 0; i < count; i++) {
 			if (!room(thread, pushed))
 				return any;
-			*--*pushed = (struct frame){.pc = outer[i].pc,
-						    .sp = outer[i].sp,
-						    .fp = outer[i].fp,
-						    .module = RULE_MODULE(hs_rule_of(outer[i].pc)) |
-							      STEP_AGAIN | USES_FP};
+			*--*pushed = (struct frame){
+				.pc = outer[i].pc,
+				.sp = outer[i].sp,
+				.fp = outer[i].fp,
+				.rule = RULE_MAKE(RULE_ODD, RULE_MODULE(hs_rule_of(outer[i].pc)), 0, 0),
+				.flags = STEP_AGAIN | USES_FP};
 			any = true;
 		}
 		if (count < MOST)
@@ -223,13 +204,7 @@ static uint32_t mark(uint64_t *counter, uint64_t address, uint32_t *path)
 	uint64_t place = HS_PLACE(HS_MODULE_NONE, address);
 	__atomic_add_fetch(counter, 1, __ATOMIC_RELAXED);
 	*path = trie_path(0, place);
-	return hs_trie_child(0, place, *path);
-}
-
-/* (A pc outside of the 48 bits of a place is in no module: then all of its upper bits are set.) */
-static inline uint64_t place_of(const struct frame *frame)
-{
-	return (uint64_t)frame->module << 48 | frame->pc;
+	return hs_trie_child(trie_table(), 0, place, *path);
 }
 
 /* Puts the pushed frames behind the others. Returns the end of all. */
@@ -251,7 +226,7 @@ static __attribute__((noinline)) uint32_t cut(struct thread *thread, const struc
 		frame = end - HS_DEPTH_MOST;
 	for (; frame < end; frame++) {
 		path = trie_path(path, place_of(frame));
-		node = hs_trie_child(node, place_of(frame), path);
+		node = hs_trie_child(trie_table(), node, place_of(frame), path);
 	}
 	thread->known = thread->frames;
 	return node;
@@ -317,18 +292,6 @@ static __attribute__((noinline)) struct frame *move_down(struct frame *frames, c
 	return frames + count;
 }
 
-/* Notes where the frame pointer counts, from the outermost frame inwards; counts: at the next frame outwards.
- * Returns whether it does at this one. (A mark that is left from before only costs.) */
-static inline bool mark_counting(struct frame *frame, bool counts)
-{
-	if (frame->fp_slot && counts)
-		frame->module |= SLOT_COUNTS;
-	counts = frame->module & USES_FP || (counts && !frame->fp_slot);
-	if (counts)
-		frame->module |= FP_COUNTS;
-	return counts;
-}
-
 uint32_t hs_walk(struct thread *thread, uint64_t pc, uint64_t sp, uint64_t fp)
 {
 	uint32_t generation = load_acquire(&hs_process.generation);
@@ -338,6 +301,7 @@ uint32_t hs_walk(struct thread *thread, uint64_t pc, uint64_t sp, uint64_t fp)
 	}
 	struct frame_state state = {pc, sp, fp};
 	struct frame *outer = thread->known - 1, *top = NULL, *pushed = thread->limit;
+	bool runs = true;
 	enum outcome outcome = STEPPED;
 	do {
 		struct frame *frame;
@@ -368,8 +332,9 @@ uint32_t hs_walk(struct thread *thread, uint64_t pc, uint64_t sp, uint64_t fp)
 			frame = outer;
 			top = top ? top : frame;
 			if (frame->pc == state.pc &&
-			    (likely(!(frame->module & FP_COUNTS)) || frame->fp == state.fp)) {
-				frame = verify(outer, thread->frames);
+			    (likely(!(frame->flags & FP_COUNTS)) || frame->fp == state.fp)) {
+				struct held held = verify(outer, thread->frames, &runs);
+				frame = held.step_from, outer = held.outer;
 				if (likely(!frame))
 					break;
 				/* the last one that holds has to be stepped again */
@@ -385,10 +350,11 @@ uint32_t hs_walk(struct thread *thread, uint64_t pc, uint64_t sp, uint64_t fp)
 	} while (outcome == STEPPED);
 
 	struct frame *first, *end;
-	uint32_t node = 0, path = 0;
+	uint32_t node = 0, path = 0, flags = 0;
 	if (likely(outcome == STEPPED)) {
 		node = outer->node;
 		path = outer->path;
+		flags = outer->flags;
 		first = outer + 1;
 		end = top + 1;
 	} else {
@@ -401,17 +367,20 @@ uint32_t hs_walk(struct thread *thread, uint64_t pc, uint64_t sp, uint64_t fp)
 		first = thread->frames;
 		end = move_down(first, &walk);
 	}
-	end = append_pushed(end, pushed, thread->limit);
-	if (unlikely(end - thread->frames > HS_DEPTH_MOST))
-		return cut(thread, end);
-	bool counts = first > thread->frames && first[-1].module & FP_COUNTS;
-	for (struct frame *frame = first; frame < end; frame++) {
-		if (unlikely(counts || frame->module & USES_FP))
-			counts = mark_counting(frame, counts);
-		uint64_t place = place_of(frame);
-		frame->path = path = trie_path(path, place);
-		frame->node = node = hs_trie_child(node, place, path);
+	if (pushed < thread->limit) {
+		end = append_pushed(end, pushed, thread->limit);
+		if (unlikely(end - thread->frames > HS_DEPTH_MOST))
+			return cut(thread, end);
 	}
+	const struct trie_table *table = trie_table();
+	for (struct frame *frame = first; frame < end; frame++) {
+		uint64_t place = place_of(frame);
+		frame->flags = flags = flags_of(frame, flags);
+		frame->path = path = trie_path(path, place);
+		frame->node = node = hs_trie_child(table, node, place, path);
+	}
+	if (unlikely(outcome == ENDED && first < end))
+		hs_begin_own_stack(thread, end);
 	thread->known = end;
 #ifdef HS_ORACLE
 	hs_oracle_check(thread);

@@ -2,6 +2,7 @@
 libunwind step every stack again and counts the differences in program counters and stack pointers."""
 
 import re
+import subprocess
 
 import pytest
 
@@ -85,7 +86,6 @@ def test_large_program_with_a_large_input(oracle, tool, tmp_path):
 
 def cc1plus(tool):
     """The command, with the folder of headers that g++ would tell it of."""
-    import subprocess
 
     def ask(question):
         return subprocess.run([tool("g++"), question], capture_output=True, text=True, check=True).stdout.strip()
@@ -136,6 +136,141 @@ def test_jit_code_without_frame_pointers_ends_the_stack_and_says_so(compile, rec
     [chain] = chains(document, "from_jit")
     assert chain[0] == "from_jit"
     assert document["facts"]["broken_stacks"] > 0
+
+
+TWO_STACKS = r"""
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#define TAKE() ({ void *p = malloc(8); __asm__ volatile("" : "+r"(p)); free(p); })
+enum { STACK = 32768 };
+static char *lowest;
+__attribute__((noinline)) static int down(int depth)
+{
+	if (depth == 0) {
+		__asm__ volatile("mov %%rsp, %0" : "=r"(lowest));
+		TAKE();
+		return 0;
+	}
+	int below = down(depth - 1);
+	__asm__ volatile("");
+	return below + 1;
+}
+static void on_stack(int depth) { down(depth); __asm__ volatile(""); }
+/* The depth at which the innermost frame stands at the same place below another end of the stack. */
+static void run(char *stack, size_t bytes, int depth)
+{
+	static ucontext_t here, there;
+	getcontext(&there);
+	there.uc_link = &here;
+	there.uc_stack = (stack_t){.ss_sp = stack, .ss_size = bytes};
+	makecontext(&there, (void (*)(void))on_stack, 1, depth);
+	swapcontext(&here, &there);
+}
+int main(void)
+{
+	char *stack = mmap(0, 2 * STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	run(stack, 2 * STACK, 0);
+	char *high = lowest;
+	run(stack, 2 * STACK, 1);
+	long frame = high - lowest;
+	run(stack, 2 * STACK, 3 * STACK / 2 / frame);
+	munmap(stack, 2 * STACK);
+	mmap(stack, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	mmap(stack + STACK, STACK, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	run(stack, STACK, STACK / 2 / frame);
+	printf("%ld\n", frame);
+}
+"""
+
+
+def test_a_stack_in_the_place_of_a_larger_one(compile, oracle):
+    """Frames of the same calls stand where the larger one's did; its outer part must not be looked at any more."""
+    program = compile(TWO_STACKS, "-O2", "-fomit-frame-pointer")
+    frame = int(subprocess.run([program], capture_output=True, text=True, check=True).stdout)
+    assert 32768 % frame == 0  # else no frame would stand in another's place
+    captures, frames = oracle([program])
+    assert captures >= 4
+    assert frames > 3 * 32768 // 2 // frame + 32768 // 2 // frame
+
+
+CHANGING = r"""
+#include <stdlib.h>
+#define TAKE() ({ void *p = malloc(8); __asm__ volatile("" : "+r"(p)); free(p); })
+static unsigned long rng = 88172645463325252;
+static unsigned next(void)
+{
+	rng ^= rng << 13, rng ^= rng >> 7, rng ^= rng << 17;
+	return (unsigned)rng;
+}
+#define NOINLINE __attribute__((noinline, noclone))
+NOINLINE static void left(int depth);
+/* A frame that is larger, and some that need the frame pointer: sizes differ from call to call. */
+NOINLINE static void wide(int depth) { volatile char room[200]; room[depth] = 1; left(depth - 1); __asm__ volatile(""); }
+#define ALLOCA(name, value) \
+	NOINLINE static void name(int depth) \
+	{ \
+		volatile char *room = __builtin_alloca(16 + next() % 2 * 64); \
+		room[0] = value; \
+		left(depth - 1); \
+		__asm__ volatile(""); \
+	}
+ALLOCA(one, 1)
+ALLOCA(other, 2)
+NOINLINE static void any(int depth)
+{
+	if (next() % 2)
+		one(depth);
+	else
+		other(depth);
+	__asm__ volatile("");
+}
+NOINLINE static void right(int depth)
+{
+	if (next() % 4 == 0)
+		one(depth);
+	else
+		left(depth - 1);
+	__asm__ volatile("" ::: SAVED);
+}
+NOINLINE static void left(int depth)
+{
+	if (depth <= 0)
+		TAKE();
+	else switch (next() % ODD_ONES) {
+	case 0: wide(depth); break;
+	case 1: any(depth); break;
+	case 2: case 3: case 4: right(depth); break;
+	case 5: one(depth); break;
+	default: left(depth - 1);
+	}
+	__asm__ volatile("");
+}
+NOINLINE static void tower(int depth)
+{
+	if (depth > 0)
+		tower(depth - 1);
+	else for (int i = 0; i < 20; i++)
+		left(16);
+	__asm__ volatile("");
+}
+int main(void)
+{
+	for (int i = 0; i < 2000; i++)
+		tower(next() % 60);
+}
+"""
+
+
+@pytest.mark.parametrize("odd_ones", [8, 40, 100000])
+@pytest.mark.parametrize("flags", [["-fomit-frame-pointer", '-DSAVED="rbp"'], ["-fno-omit-frame-pointer", '-DSAVED="rbx"']],
+                         ids=["omit", "keep"])
+def test_calls_that_change_at_random(compile, oracle, odd_ones, flags):
+    captures, frames = oracle(compile(CHANGING, "-O2", *flags, f"-DODD_ONES={odd_ones}"))
+    assert captures >= 40000
+    assert frames > 30 * captures
 
 
 DEEP = r"""

@@ -26,7 +26,7 @@ struct trie_place {
 static struct trie_place look_up(struct trie_place parent, uint64_t stack)
 {
 	uint32_t path = trie_path(parent.path, place_of(stack));
-	struct trie_place found = {hs_trie_child(parent.node, place_of(stack), path), path};
+	struct trie_place found = {hs_trie_child(trie_table(), parent.node, place_of(stack), path), path};
 	uint32_t node = found.node;
 	CHECK(node > parent.node && node < __atomic_load_n(&hs_process.header->node_count, __ATOMIC_RELAXED));
 	struct hs_node_record *record = record_of(node);

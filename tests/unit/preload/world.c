@@ -2,6 +2,7 @@
 
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 /* Instead of region.c's (which is compiled with other names for them): the thread sanitizer has to see that
  * memory is new. */
@@ -43,6 +44,7 @@ void world_begin_alone(struct hs_view *view, uint32_t backlog_chunks)
 	CHECK(!hs_recording() && hs_region_map(view->fd));
 	struct hs_region_header *header = hs_process.header;
 	header->clock = hs_process.clock_is_tsc ? HS_CLOCK_TSC : HS_CLOCK_MONOTONIC;
+	header->pid = (uint32_t)getpid();
 	header->node_count = 1;
 	hs_threads_begin();
 	hs_trie_begin();

@@ -1,0 +1,89 @@
+/* Looking at remembered frames: which of them hold. See walk.c.
+ *
+ * Branches are dear where calls change at random. So frames of which only the return addresses matter are
+ * checked several at a time, and those of other calls at the same places are replaced without walking there.
+ * Words are then read of which it is not certain that a plain walk would; but they lie between others on the
+ * thread's own stack, which stays mapped while it runs (another stack may have gone in part, and come again).
+ */
+#ifndef HS_REMEMBERED_H
+#define HS_REMEMBERED_H
+
+#include "../shim.h"
+
+static inline uint64_t word_at(uint64_t address)
+{
+	return *(const uint64_t *)address;
+}
+
+/* The word from which the step outwards took the next fp. */
+static inline uint64_t slot_of(const struct frame *frame)
+{
+	return frame[-1].sp + (uint64_t)RULE_SLOT(frame->rule);
+}
+
+/* (A pc outside of the 48 bits of a place is in no module: then all of its upper bits are set.) */
+static inline uint64_t place_of(const struct frame *frame)
+{
+	return (uint64_t)RULE_MODULE(frame->rule) << 48 | frame->pc;
+}
+
+/* So many steps outwards are checked together. From frames with such flags on it can be done. */
+enum { RUN = 8, RUNS = (int)-(RUN * STEP) };
+
+/* Whether the step outwards from a frame would read what it read then. */
+static inline bool slot_holds(const struct frame *frame)
+{
+	return !(frame->flags & (STEP_AGAIN | SLOT_COUNTS)) ||
+	       (!(frame->flags & STEP_AGAIN) && word_at(slot_of(frame)) == frame[-1].fp);
+}
+
+static inline bool return_address_holds(const struct frame *frame)
+{
+	return word_at(frame[-1].sp - 8) == frame[-1].pc;
+}
+
+/* What a look at the remembered frames has found. */
+struct held {
+	struct frame *step_from; /* NULL: all holds, to the end */
+	struct frame *outer;     /* from it outwards nothing has changed, if all holds */
+};
+
+/* Looks outwards from `frame`; from it inwards to `start` all holds. There are runs. */
+struct held hs_verify_runs(struct frame *start, struct frame *frame, const struct frame *outermost);
+
+/* Looks outwards from `start`, which holds. May look at runs, until that was in vain once. */
+static inline struct held verify(struct frame *start, const struct frame *outermost, bool *runs)
+{
+	struct frame *frame = start;
+	for (; frame > outermost; frame--) {
+		if (unlikely(frame->flags & (STEP_AGAIN | SLOT_COUNTS | RUNS))) {
+			if (frame->flags & RUNS && *runs) {
+				struct held held = hs_verify_runs(start, frame, outermost);
+				*runs = !held.step_from;
+				return held;
+			}
+			if (!slot_holds(frame))
+				return (struct held){frame, start};
+		}
+		if (unlikely(!return_address_holds(frame)))
+			return (struct held){frame, start};
+	}
+	return (struct held){frame->flags & STEP_AGAIN ? frame : NULL, start};
+}
+
+/* The flags of a frame, some of which its step has given it; and those of the next frame outwards, or 0. (A
+ * flag that is left from before only costs.) */
+uint32_t hs_odd_flags(const struct frame *frame, uint32_t outer);
+
+static inline uint32_t flags_of(const struct frame *frame, uint32_t outer)
+{
+	if (unlikely((frame->flags & ODD) | (outer & FP_COUNTS)))
+		return hs_odd_flags(frame, outer);
+	return (outer & ~(uint32_t)ODD) + (outer & ON_OWN_STACK) / ON_OWN_STACK * STEP;
+}
+
+/* The outermost frame is where code begins: if the stack does there as well, the frames up to `end` are on
+ * the thread's own one. */
+void hs_begin_own_stack(struct thread *thread, const struct frame *end);
+
+#endif
