@@ -63,9 +63,8 @@ void hs_live_add_blocks(struct hs_live *live);
 
 static inline struct hs_window *hs_live_window(const struct hs_live *live, uint64_t key)
 {
-	uint64_t mixed = (key ^ live->seed) * 0x9e3779b97f4a7c15u;
-	mixed ^= mixed >> 32;
-	uint64_t i = mixed * 0xd6e8feb86659fd93u >> live->shift;
+	/* by the golden ratio: neighbours are spread evenly, whatever the seed */
+	uint64_t i = (key ^ live->seed) * 0x9e3779b97f4a7c15u >> live->shift;
 	while (__builtin_expect(live->windows[i].key != key, 0) && live->windows[i].key)
 		i = (i + 1) & live->window_mask;
 	return &live->windows[i];

@@ -255,9 +255,9 @@ static void take_slice(struct hs_pairing *pairs, const struct hs_item *items, ui
 	struct hs_live *live = &pairs->live;
 	hs_live_reserve(live, (uint64_t)count * WINDOWS_AN_ITEM);
 	for (uint32_t i = 0; i < count; i++) {
-		bool is_news = items[i].kind == HS_ITEM_NEWS || items[i].kind == HS_ITEM_NEWS_END;
-		cells[i] = is_news ? &live->no_cell
-				   : hs_live_cell(live, items[i].address, items[i].kind >= HS_ITEM_ALLOC);
+		/* of news it means nothing, and is not looked at */
+		bool begins = (unsigned)items[i].kind - HS_ITEM_ALLOC <= HS_ITEM_ATTACH - HS_ITEM_ALLOC;
+		cells[i] = hs_live_cell(live, items[i].address, begins);
 		__builtin_prefetch(cells[i], 1);
 	}
 	if (live->count > CACHED_BLOCKS)
