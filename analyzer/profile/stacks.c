@@ -3,6 +3,7 @@
 #include "base/memory.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 uint32_t *hs_frame_texts(const struct hs_profile *profile)
 {
@@ -41,7 +42,9 @@ static void widen(struct known *known, const struct hs_stacks *stacks, uint32_t 
 	free(known->slots);
 	for (known->slot_count = 64; known->slot_count < (size_t)count * 2;)
 		known->slot_count *= 2;
-	known->slots = hs_allocate_zero(known->slot_count, sizeof *known->slots);
+	/* written at once: a page of zeros that is read first costs a second fault when it is written */
+	known->slots = hs_allocate(known->slot_count * sizeof *known->slots);
+	memset(known->slots, 0, known->slot_count * sizeof *known->slots);
 	for (uint32_t stack = 1; stack < stacks->count; stack++) {
 		const struct hs_stack *item = &stacks->items[stack];
 		size_t slot = slot_of(known, item->parent, known->key_of_frame[item->frame]);
