@@ -71,8 +71,10 @@ static int compare_known_lines(const void *a, const void *b, void *lines)
 }
 
 /* Finds the line of each site's own frame, once for each frame: line_of[frame] is the place of its line among
- * all, and the last one that of sites without frames. Returns how many lines there are. */
-static uint32_t find_lines(const struct hs_profile *profile, const struct hs_sites *sites, uint32_t *line_of)
+ * all, and the last one that of sites without frames. own_of: the frame of each site, or profile.frame_count.
+ * Returns how many lines there are. */
+static uint32_t find_lines(const struct hs_profile *profile, const uint32_t *own_of, uint32_t site_count,
+			   uint32_t *line_of)
 {
 	uint32_t none = profile->frame_count, count = 0, rank = 0;
 	struct own_line *lines = hs_allocate_zero((size_t)none + 1, sizeof(*lines));
@@ -80,13 +82,13 @@ static uint32_t find_lines(const struct hs_profile *profile, const struct hs_sit
 	uint32_t *name_of_function = hs_allocate_zero((size_t)profile->strings.count + 1, sizeof(uint32_t));
 	struct hs_strings names;
 	hs_strings_init(&names);
-	for (uint32_t i = 0; i < sites->count; i++) {
-		uint32_t own = hs_site_own_frame(&sites->items[i]), frame = own == HS_NO_FRAME ? none : own;
-		if (line_of[frame])
+	for (uint32_t i = 0; i < site_count; i++) {
+		uint32_t own = own_of[i];
+		if (line_of[own])
 			continue;
-		line_of[frame] = 1;
-		order[count++] = frame;
-		lines[frame] = make_line(profile, own, &names, name_of_function);
+		line_of[own] = 1;
+		order[count++] = own;
+		lines[own] = make_line(profile, own == none ? HS_NO_FRAME : own, &names, name_of_function);
 	}
 	qsort_r(order, count, sizeof(*order), compare_known_lines, lines);
 	for (uint32_t i = 0; i < count; i++) {
@@ -103,17 +105,21 @@ static uint32_t find_lines(const struct hs_profile *profile, const struct hs_sit
 void hs_groups_make(struct hs_groups *groups, const struct hs_profile *profile, const struct hs_sites *sites)
 {
 	uint32_t *line_of = hs_allocate_zero((size_t)profile->frame_count + 1, sizeof(*line_of));
-	uint32_t *group_of = hs_allocate_zero((size_t)sites->count + 1, sizeof(*group_of));
+	uint32_t *group_of = hs_allocate_zero((size_t)sites->count + 1, sizeof(*group_of)); /* own_of at first */
 	uint32_t first = 0;
-	*groups = (struct hs_groups){.count = find_lines(profile, sites, line_of)};
+	for (uint32_t i = 0; i < sites->count; i++) {
+		uint32_t own = hs_site_own_frame(&sites->items[i]);
+		group_of[i] = own == HS_NO_FRAME ? profile->frame_count : own;
+	}
+	*groups = (struct hs_groups){.count = find_lines(profile, group_of, sites->count, line_of)};
 	groups->sites = hs_allocate_zero((size_t)sites->count + 1, sizeof(*groups->sites));
 	groups->items = hs_allocate_zero((size_t)groups->count + 1, sizeof(*groups->items));
 	for (uint32_t i = 0; i < sites->count; i++) {
-		uint32_t own = hs_site_own_frame(&sites->items[i]);
-		group_of[i] = line_of[own == HS_NO_FRAME ? profile->frame_count : own];
+		uint32_t own = group_of[i];
+		group_of[i] = line_of[own];
 		struct hs_group *group = &groups->items[group_of[i]];
 		if (group->count++ == 0)
-			group->frame = own;
+			group->frame = own == profile->frame_count ? HS_NO_FRAME : own;
 		hs_counts_add(&group->counts, &sites->items[i].counts);
 	}
 	for (uint32_t i = 0; i < groups->count; i++) {

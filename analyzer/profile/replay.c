@@ -23,9 +23,10 @@
 enum pass { PASS_PLAIN, PASS_FULL };
 #define IN_PASS static inline __attribute__((always_inline))
 
+/* Bits that the value takes, 63 at most: without a branch for 0. */
 static unsigned bucket(uint64_t value)
 {
-	return value ? 64 - (unsigned)__builtin_clzll(value) : 0;
+	return 63 - (unsigned)__builtin_clzll(value * 2 + 1);
 }
 
 /* After blocks began: has the group, has the heap reached its maximum? */
