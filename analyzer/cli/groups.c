@@ -105,7 +105,8 @@ static uint32_t find_lines(const struct hs_profile *profile, const uint32_t *own
 void hs_groups_make(struct hs_groups *groups, const struct hs_profile *profile, const struct hs_sites *sites)
 {
 	uint32_t *line_of = hs_allocate_zero((size_t)profile->frame_count + 1, sizeof(*line_of));
-	uint32_t *group_of = hs_allocate_zero((size_t)sites->count + 1, sizeof(*group_of)); /* own_of at first */
+	uint32_t *group_of =
+		hs_allocate_zero((size_t)sites->count + 1, sizeof(*group_of)); /* own_of at first */
 	uint32_t first = 0;
 	for (uint32_t i = 0; i < sites->count; i++) {
 		uint32_t own = hs_site_own_frame(&sites->items[i]);

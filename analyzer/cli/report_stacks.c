@@ -98,13 +98,17 @@ static struct stack visible_stack(const struct making *making, uint32_t index)
 	const uint32_t *frames = site->frames;
 	const uint8_t *traits = making->traits;
 	uint32_t first = 0, end = site->frame_count, own = site->own_frame;
+	uint8_t any = 0; /* what the frames below are looked through for: few stacks have it */
+	for (uint32_t i = 0; i < end; i++)
+		any |= traits[frames[i]];
 	if (!making->report->raw && own < end && !(traits[frames[own]] & TRAIT_LIBC)) {
 		while (first + 1 < own && traits[frames[first]] & TRAIT_LIBC &&
 		       traits[frames[first + 1]] & TRAIT_LIBC)
 			first++;
 		while (end > own + 1 && traits[frames[end - 1]] & TRAIT_START)
 			end--;
-		end = skip_rust_start(making, frames, own + 1, end);
+		if (any & TRAIT_RUST)
+			end = skip_rust_start(making, frames, own + 1, end);
 	}
 	struct stack stack = {
 		.frames = frames + first,
@@ -113,7 +117,7 @@ static struct stack visible_stack(const struct making *making, uint32_t index)
 		.order = index,
 		.counts = site->counts,
 	};
-	if (!making->report->raw)
+	if (!making->report->raw && any & TRAIT_INTERNAL)
 		skip_internal(making, &stack);
 	return stack;
 }
