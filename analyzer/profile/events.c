@@ -112,21 +112,26 @@ static int unpack_threads(struct column column, struct hs_events *events)
 /* Events that are no copies. */
 static int unpack_events(struct column *columns, struct hs_event *events, uint32_t count)
 {
-	struct column *kinds = &columns[HS_COLUMN_KIND];
-	if (count > (uint64_t)(kinds->end - kinds->at))
+	/* in registers meanwhile */
+	struct column kinds = columns[HS_COLUMN_KIND], nodes = columns[HS_COLUMN_NODE],
+		      sizes = columns[HS_COLUMN_SIZE], ended = columns[HS_COLUMN_ENDED];
+	if (count > (uint64_t)(kinds.end - kinds.at))
 		return -1;
 	for (uint32_t i = 0; i < count; i++) {
-		struct hs_event event = {.kind = *kinds->at++};
+		struct hs_event event = {.kind = *kinds.at++};
 		uint64_t node = 0;
 		if (event.kind >= HS_EVENT_KINDS ||
 		    (event.kind != HS_EVENT_FREE &&
-		     (take_next(&columns[HS_COLUMN_NODE], &node) != 0 ||
-		      take_next(&columns[HS_COLUMN_SIZE], &event.size) != 0)) ||
-		    (event.kind != HS_EVENT_ALLOC && take_next(&columns[HS_COLUMN_ENDED], &event.ended) != 0))
+		     (take_next(&nodes, &node) != 0 || take_next(&sizes, &event.size) != 0)) ||
+		    (event.kind != HS_EVENT_ALLOC && take_next(&ended, &event.ended) != 0))
 			return -1;
 		event.node = node < UINT32_MAX ? (uint32_t)node : UINT32_MAX;
 		events[i] = event;
 	}
+	columns[HS_COLUMN_KIND] = kinds;
+	columns[HS_COLUMN_NODE] = nodes;
+	columns[HS_COLUMN_SIZE] = sizes;
+	columns[HS_COLUMN_ENDED] = ended;
 	return 0;
 }
 

@@ -4,6 +4,7 @@ makes something cheaper lowers it."""
 
 import re
 import subprocess
+import sys
 
 import pytest
 
@@ -40,15 +41,39 @@ def test_collector(build, tmp_path):
     assert 100 < an_event <= 203
 
 
-# instructions a site, of ten frames and nine events, from the file to the output
-@pytest.mark.parametrize("what, most", [("print", 10800), ("json", 14800), ("dhat", 11600), ("speedscope", 12000)])
+def wide_recording(build, tmp_path, sites):
+    """Of sites of ten frames and nine events, one block of each live at the end."""
+    recording = tmp_path / f"{sites}.hs.gz"
+    subprocess.run([build / "tests" / "unit" / "profile" / "bench_replay", "make", "wide", recording, str(sites), "1"], check=True)
+    return recording
+
+
+# instructions a site, from the file to the output
+@pytest.mark.parametrize("what, most", [("print", 8300), ("json", 12000), ("dhat", 10000), ("speedscope", 9500)])
 def test_sites(build, tmp_path, what, most):
     command = ["print"] if what == "print" else ["export", "--format", what, "-o", tmp_path / "out"]
     counts = []
     for sites in (2000, 12000):
-        recording = tmp_path / f"{sites}.hs.gz"
-        subprocess.run([build / "tests" / "unit" / "profile" / "bench_replay", "make", "wide", recording, str(sites), "1"], check=True)
+        recording = wide_recording(build, tmp_path, sites)
         counts.append(instructions(build / "analyzer" / "cli" / "heapscope", [*command, recording], tmp_path))
     a_site = (counts[1] - counts[0]) / 10000
     print(f"{what}: {a_site:.0f} instructions a site")
     assert most / 2 < a_site <= most
+
+
+# A process has at least the resident size of the one that started it, which is better not this large one.
+PEAK_KIB = """import resource, subprocess, sys
+subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"""
+
+
+def test_memory_of_sites(build, tmp_path):
+    peaks = []
+    for sites in (20000, 120000):
+        command = [build / "analyzer" / "cli" / "heapscope", "print", wide_recording(build, tmp_path, sites)]
+        done = subprocess.run([sys.executable, "-c", PEAK_KIB, *command], env=clean_environment(), capture_output=True, text=True,
+                              check=True)
+        peaks.append(1024 * int(done.stdout))
+    a_site = (peaks[1] - peaks[0]) / 100000
+    print(f"{a_site:.0f} bytes resident a site")
+    assert 300 < a_site <= 720
