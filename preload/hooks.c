@@ -12,13 +12,14 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* Books a block that the real allocator has given. */
+/* Books a block that the real allocator has given. The stamp is taken after the walk, whose loads are then
+ * still under way: reading the clock takes as long as a miss of the first cache. */
 #define BOOK_ALLOC(block, size)                                                                              \
 	do {                                                                                                 \
 		struct thread *thread = event_begin_as(EVENT_ALLOCATION, size);                              \
 		if (likely(thread)) {                                                                        \
-			uint64_t stamp = event_stamp(thread, (uint64_t)(block));                             \
 			uint32_t node = hs_walk(thread, CALLER_PC, CALLER_SP, CALLER_FP);                    \
+			uint64_t stamp = event_stamp(thread, (uint64_t)(block));                             \
 			event_alloc(thread, (uint64_t)(block), stamp, size, node);                           \
 			event_end(thread);                                                                   \
 		}                                                                                            \
@@ -140,8 +141,8 @@ static void *leave_arena(void *old, void *block, size_t size)
 		if (unlikely(!thread))                                                                       \
 			break;                                                                               \
 		if (likely(result)) {                                                                        \
-			uint64_t after = event_stamp(thread, (uint64_t)(result));                            \
 			uint32_t node = hs_walk(thread, CALLER_PC, CALLER_SP, CALLER_FP);                    \
+			uint64_t after = event_stamp(thread, (uint64_t)(result));                            \
 			event_realloc(thread, (uint64_t)(old), before, (uint64_t)(result), after, size,      \
 				      node);                                                                 \
 		} else if ((size) == 0) {                                                                    \

@@ -26,10 +26,10 @@ static uintptr_t address = 0x10000;
 void counted_malloc(uint64_t size)
 {
 	BOOK({
-		uint64_t stamp = event_stamp(thread, address);
 		uint32_t node = hs_walk(thread, (uint64_t)__builtin_return_address(0),
 					(uint64_t)__builtin_frame_address(0) + 16,
 					*(uint64_t *)__builtin_frame_address(0));
+		uint64_t stamp = event_stamp(thread, address);
 		event_alloc(thread, address, stamp, size, node);
 	});
 }
