@@ -3,7 +3,8 @@
  *
  * The table is open-addressing and doubles by being replaced. An insert that races with the replacement may
  * be missing from the new table; then a second node for the same stack arises later. That is harmless:
- * readers compare frames, not nodes. */
+ * readers compare frames, not nodes. But it costs: both have children with the same paths, which are in each
+ * other's way in the table for ever. So threads that insert the same node at the same time agree on one. */
 #include "trie.h"
 
 enum { ENTRIES_AT_FIRST = 1 << 13 };
@@ -98,8 +99,22 @@ static uint32_t give_up(uint32_t parent)
 	return parent;
 }
 
-static uint32_t insert(struct trie_table *table, uint32_t parent, uint64_t place, uint32_t path,
-		       uint64_t attempt)
+/* How long an entry may be claimed before its value counts as lost: the claimer was interrupted. */
+enum { LOOKS_AT_CLAIMED = 1000 };
+
+/* The node in an entry if it is for this stack, or 0. */
+static uint32_t claimed_node(const struct trie_entry *entry, uint32_t parent, uint64_t place)
+{
+	uint32_t node;
+	if (load_relaxed(&entry->place) != place)
+		return 0;
+	for (int i = 0; i < LOOKS_AT_CLAIMED && !load_acquire(&entry->value); i++)
+		arch_pause();
+	return trie_match(entry, parent, place, &node) ? node : 0;
+}
+
+uint32_t hs_trie_insert(struct trie_table *table, uint32_t parent, uint64_t place, uint32_t path,
+			uint64_t attempt)
 {
 	uint32_t epoch = load_relaxed(&hs_process.epoch);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -113,14 +128,18 @@ static uint32_t insert(struct trie_table *table, uint32_t parent, uint64_t place
 	if (__atomic_add_fetch(&table->used, 1, __ATOMIC_RELAXED) > table->mask / 8 * 7)
 		return node; /* nearly full and no memory for a larger one: this node is not found again */
 	struct trie_entry *entry;
-	uint64_t empty;
+	uint64_t empty, own = attempt;
 	do {
-		entry = &table->entries[trie_slot(table, path, attempt++)];
+		entry = &table->entries[trie_slot(table, path, own++)];
 		empty = 0;
 	} while (load_relaxed(&entry->place) ||
-		 !__atomic_compare_exchange_n(&entry->place, &empty, place, false, __ATOMIC_RELEASE,
+		 !__atomic_compare_exchange_n(&entry->place, &empty, place, false, __ATOMIC_ACQ_REL,
 					      __ATOMIC_RELAXED));
 	store_release(&entry->value, value);
+	/* Whoever was first counts. */
+	for (uint32_t earlier; attempt + 1 < own; attempt++)
+		if ((earlier = claimed_node(&table->entries[trie_slot(table, path, attempt)], parent, place)))
+			return earlier;
 	if (load_relaxed(&table->used) > table->mask / 2)
 		grow(table);
 	return node;
@@ -136,7 +155,7 @@ uint32_t hs_trie_find(uint32_t parent, uint64_t place, uint32_t path)
 		uint64_t found = load_acquire(&entry->place);
 		uint32_t node;
 		if (!found)
-			return insert(table, parent, place, path, attempt);
+			return hs_trie_insert(table, parent, place, path, attempt);
 		if (trie_match(entry, parent, place, &node))
 			return node;
 	}

@@ -28,6 +28,10 @@ static inline uint32_t trie_path(uint32_t path, uint64_t place)
 /* Finds or makes the node that the table does not hold where it is looked for first. */
 uint32_t hs_trie_find(uint32_t parent, uint64_t place, uint32_t path);
 
+/* Inserts it, from that attempt on. */
+uint32_t hs_trie_insert(struct trie_table *table, uint32_t parent, uint64_t place, uint32_t path,
+			uint64_t attempt);
+
 /* Where a path is looked for first, second and so on: two places in the same cache line, then the next two.
  */
 static inline uint64_t trie_slot(const struct trie_table *table, uint32_t path, uint64_t attempt)

@@ -22,6 +22,12 @@ static inline uint64_t arch_stamp_fenced(void)
 	return __builtin_ia32_rdtsc();
 }
 
+/* Another thread is waited for. */
+static inline void arch_pause(void)
+{
+	__builtin_ia32_pause();
+}
+
 static inline bool arch_stamp_is_invariant(void)
 {
 	unsigned a, b, c, d;
