@@ -3,7 +3,8 @@
  * A step outwards is a function of (pc, sp, fp) and the words it loads. So when a new walk meets a remembered
  * frame with equal (pc, sp, fp), the rest of the remembered stack is right exactly as far as each loaded word
  * still holds its value: that is checked, word by word, outwards; where one differs, stepping resumes.
- * Nothing is assumed, nothing on the stack is changed, and no word is read that a plain walk would not read.
+ * Nothing is assumed, nothing on the stack is changed, and no word is read that a plain walk would not read
+ * (but for some of the thread's own stack: remembered.h).
  *
  * The frame pointer takes part only where it counts: where some frame further out is found by it before
  * another value is loaded. Of most optimised code it does not: there a frame is known by (pc, sp), and the
