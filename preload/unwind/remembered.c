@@ -74,20 +74,6 @@ struct held hs_verify_runs(struct frame *start, struct frame *frame, const struc
 	return replace(changed, start) ? (struct held){NULL, start - 1} : (struct held){start, start};
 }
 
-uint32_t hs_odd_flags(const struct frame *frame, uint32_t outer)
-{
-	uint32_t flags = frame->flags & ODD;
-	bool counts = outer & FP_COUNTS, has_slot = RULE_SLOT(frame->rule) != 0;
-	if (has_slot && counts)
-		flags |= SLOT_COUNTS;
-	if (flags & USES_FP || (counts && !has_slot))
-		flags |= FP_COUNTS;
-	/* Where the frame pointer leads another stack may begin; but not one nearer than a page. */
-	if (!(flags & STEP_AGAIN) && (!(flags & USES_FP) || frame[-1].sp - frame->sp < HS_PAGE_BYTES))
-		flags |= outer & ON_OWN_STACK;
-	return flags;
-}
-
 void hs_begin_own_stack(struct thread *thread, const struct frame *end)
 {
 	enum { BELOW_END = 4 * HS_PAGE_BYTES };

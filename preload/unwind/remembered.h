@@ -71,15 +71,28 @@ static inline struct held verify(struct frame *start, const struct frame *outerm
 	return (struct held){frame->flags & STEP_AGAIN ? frame : NULL, start};
 }
 
+/* The flags of a frame that is not odd, given those of the next one outwards, on whose fp nothing depends. */
+static inline uint32_t plain_flags(uint32_t outer)
+{
+	return (outer & ~(uint32_t)ODD) + (outer & ON_OWN_STACK) / ON_OWN_STACK * STEP;
+}
+
 /* The flags of a frame, some of which its step has given it; and those of the next frame outwards, or 0. (A
  * flag that is left from before only costs.) */
-uint32_t hs_odd_flags(const struct frame *frame, uint32_t outer);
-
 static inline uint32_t flags_of(const struct frame *frame, uint32_t outer)
 {
-	if (unlikely((frame->flags & ODD) | (outer & FP_COUNTS)))
-		return hs_odd_flags(frame, outer);
-	return (outer & ~(uint32_t)ODD) + (outer & ON_OWN_STACK) / ON_OWN_STACK * STEP;
+	uint32_t flags = frame->flags & ODD;
+	if (likely(!(flags | (outer & FP_COUNTS))))
+		return plain_flags(outer);
+	bool counts = outer & FP_COUNTS, has_slot = RULE_SLOT(frame->rule) != 0;
+	if (has_slot && counts)
+		flags |= SLOT_COUNTS;
+	if (flags & USES_FP || (counts && !has_slot))
+		flags |= FP_COUNTS;
+	/* Where the frame pointer leads another stack may begin; but not one nearer than a page. */
+	if (!(flags & STEP_AGAIN) && (!(flags & USES_FP) || frame[-1].sp - frame->sp < HS_PAGE_BYTES))
+		flags |= outer & ON_OWN_STACK;
+	return flags;
 }
 
 /* The outermost frame is where code begins: if the stack does there as well, the frames up to `end` are on

@@ -293,6 +293,41 @@ static __attribute__((noinline)) struct frame *move_down(struct frame *frames, c
 	return frames + count;
 }
 
+/* What the next frame outwards has, or 0. */
+struct numbered {
+	uint32_t node, path, flags;
+};
+
+static uint32_t number_odd_frames(struct frame *first, const struct frame *end, struct numbered outer);
+
+/* Flags, paths and nodes of frames. Returns the node of the innermost. odd: constant; there may be some. */
+static inline __attribute__((always_inline)) uint32_t
+number_frames(struct frame *first, const struct frame *end, struct numbered outer, bool odd)
+{
+	const struct trie_table *table = trie_table();
+	for (struct frame *frame = first; frame < end; frame++) {
+		if (odd)
+			outer.flags = flags_of(frame, outer.flags);
+		else if (unlikely((frame->flags & ODD) | (outer.flags & FP_COUNTS)))
+			return number_odd_frames(frame, end, outer);
+		else
+			outer.flags = plain_flags(outer.flags);
+		uint64_t place = place_of(frame);
+		outer.path = trie_path(outer.path, place);
+		outer.node = hs_trie_child(table, outer.node, place, outer.path);
+		frame->flags = outer.flags;
+		frame->path = outer.path;
+		frame->node = outer.node;
+	}
+	return outer.node;
+}
+
+static __attribute__((noinline)) uint32_t number_odd_frames(struct frame *first, const struct frame *end,
+							    struct numbered outer)
+{
+	return number_frames(first, end, outer, true);
+}
+
 uint32_t hs_walk(struct thread *thread, uint64_t pc, uint64_t sp, uint64_t fp)
 {
 	uint32_t generation = load_acquire(&hs_process.generation);
@@ -373,13 +408,7 @@ uint32_t hs_walk(struct thread *thread, uint64_t pc, uint64_t sp, uint64_t fp)
 		if (unlikely(end - thread->frames > HS_DEPTH_MOST))
 			return cut(thread, end);
 	}
-	const struct trie_table *table = trie_table();
-	for (struct frame *frame = first; frame < end; frame++) {
-		uint64_t place = place_of(frame);
-		frame->flags = flags = flags_of(frame, flags);
-		frame->path = path = trie_path(path, place);
-		frame->node = node = hs_trie_child(table, node, place, path);
-	}
+	node = number_frames(first, end, (struct numbered){node, path, flags}, false);
 	if (unlikely(outcome == ENDED && first < end))
 		hs_begin_own_stack(thread, end);
 	thread->known = end;
