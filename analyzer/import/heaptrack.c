@@ -329,7 +329,7 @@ static void end_block(struct importing *import, struct kind *kind)
 	}
 	struct block *block = &import->blocks[place - 1];
 	hs_encoder_start_event(encoder, HS_EVENT_FREE, 1, import->time_us);
-	hs_encoder_end_block(encoder, block->allocation, kind->size);
+	hs_encoder_end_block(encoder, 1, block->allocation, kind->size);
 	encoder->now.frees++;
 	encoder->now.temporary += encoder->threads[1].last_allocation == block->allocation;
 	kind->youngest = block->older;

@@ -1,7 +1,7 @@
-/* The live blocks, found by allocation number (0, 1, 2... in the order of the file). Memory follows the live
- * blocks, not the allocations: blocks stand in pages of 256 numbers; a page whose blocks are all dead is
- * given back; one with few live ones, or an old one, is packed: it has the live ones only, and of them what
- * differs from the page's first, which fits in 32 bits nearly always. Private to profile/. */
+/* The live blocks of a lane, found by allocation number (0, 1, 2... in the order of the file). Memory follows
+ * the live blocks, not the allocations: blocks stand in pages of 256 numbers; a page whose blocks are all
+ * dead is given back; one with few live ones, or an old one, is packed: it has the live ones only, and of
+ * them what differs from the page's first, which fits in 32 bits nearly always. Private to profile/. */
 #ifndef HS_BLOCKS_H
 #define HS_BLOCKS_H
 

@@ -4,6 +4,8 @@
 
 #include "heapscope/varint.h"
 
+#include <string.h>
+
 struct column {
 	const uint8_t *at, *end;
 };
@@ -100,6 +102,7 @@ static int unpack_threads(struct column column, struct hs_events *events)
 		if (thread == 0 || thread > UINT32_MAX || code >> 1 >= events->count - covered)
 			return -1;
 		covered += (code >> 1) + 1;
+		events->lane_events[thread % HS_LANES] += (uint32_t)(code >> 1) + 1;
 		events->run_threads[events->run_count] = (uint32_t)thread;
 		events->run_lengths[events->run_count++] = (uint32_t)(code >> 1) + 1;
 	}
@@ -119,11 +122,13 @@ static int unpack_events(struct column *columns, struct hs_event *events, uint32
 		return -1;
 	for (uint32_t i = 0; i < count; i++) {
 		struct hs_event event = {.kind = *kinds.at++};
+		unsigned kind = event.kind % HS_EVENT_KINDS;
 		uint64_t node = 0;
-		if (event.kind >= HS_EVENT_KINDS ||
-		    (event.kind != HS_EVENT_FREE &&
+		if ((event.kind >= HS_EVENT_KINDS &&
+		     (kind == HS_EVENT_ALLOC || event.kind >= HS_EVENT_KINDS * HS_LANES)) ||
+		    (kind != HS_EVENT_FREE &&
 		     (take_next(&nodes, &node) != 0 || take_next(&sizes, &event.size) != 0)) ||
-		    (event.kind != HS_EVENT_ALLOC && take_next(&ended, &event.ended) != 0))
+		    (kind != HS_EVENT_ALLOC && take_next(&ended, &event.ended) != 0))
 			return -1;
 		event.node = node < UINT32_MAX ? (uint32_t)node : UINT32_MAX;
 		events[i] = event;
@@ -168,6 +173,7 @@ int hs_events_unpack(const uint8_t *payload, const struct hs_member *member, str
 	uint64_t head[5]; /* previous time, from there to the last, allocations, unit, grain */
 	events->count = member->items;
 	events->run_count = 0;
+	memset(events->lane_events, 0, sizeof events->lane_events);
 	if (events->count > HS_EVENTS_A_MEMBER)
 		return hs_fail(error, "it claims %u events", events->count);
 	for (unsigned i = 0; i < 5; i++) {

@@ -9,18 +9,20 @@
 struct hs_event {
 	uint64_t size, ended;
 	uint32_t node; /* UINT32_MAX: out of range */
-	uint8_t kind;  /* enum hs_event_kind */
+	uint8_t kind;  /* enum hs_event_kind, and HS_EVENT_KINDS times the lanes from here on to the block's
+			  that it ends */
 };
 
-/* A member's events. Structure is checked: kinds are known, run lengths sum to `count`, copies are of earlier
- * events of the member, every column has as many values as it takes, times do not go back. */
+/* A member's events. Structure is checked: kinds and lanes are known, run lengths sum to `count`, copies are
+ * of earlier events of the member, every column has as many values as it takes, times do not go back. */
 struct hs_events {
 	uint32_t count, run_count;
 	uint64_t previous_us, last_us; /* time of the event before; of the last one */
 	uint64_t allocations_before;
 	uint64_t resolution_us; /* times are wrong by less; 1: exact */
-	struct hs_event events[HS_EVENTS_A_MEMBER];
-	uint64_t times_us[HS_EVENTS_A_MEMBER]; /* absolute */
+	uint32_t lane_events[HS_LANES];
+	struct hs_event events[HS_EVENTS_A_MEMBER]; /* lane by lane */
+	uint64_t times_us[HS_EVENTS_A_MEMBER];      /* absolute; in the order of the file, as the runs */
 	uint32_t run_threads[HS_EVENTS_A_MEMBER], run_lengths[HS_EVENTS_A_MEMBER];
 };
 

@@ -123,20 +123,40 @@ static bool in_phase(struct hs_selection *selection, uint64_t event)
 	       selection->spans[selection->next_span].first <= event;
 }
 
+/* Where the replay is. */
+struct cursor {
+	const struct hs_event *event;
+	struct hs_lane_state *lane;    /* of the event */
+	struct hs_node_state *nodes;   /* of the lane */
+	struct hs_thread_state *owner; /* of the event */
+	uint32_t thread, place;        /* its number; the lane's */
+};
+
 /* Whether the block that is about to begin is selected. */
-static inline bool is_selected(struct hs_replay_state *state, uint32_t thread, uint32_t node, uint64_t size)
+static inline bool is_selected(struct hs_replay_state *state, const struct cursor *cursor, uint32_t node,
+			       uint64_t size)
 {
 	struct hs_selection *selection = &state->selection;
 	const struct hs_filter *filter = selection->filter;
 	if (!filter)
 		return true;
-	bool survives = selection->next_survivor < selection->survivor_count &&
-			selection->survivors[selection->next_survivor] == state->blocks.count;
-	selection->next_survivor += survives;
-	return selection->nodes[node] && state->threads[thread].selected && size >= filter->least_bytes &&
+	struct hs_survivors *survivors = &cursor->lane->survivors;
+	bool survives = survivors->next < survivors->count &&
+			survivors->numbers[survivors->next] == cursor->lane->blocks.count;
+	survivors->next += survives;
+	return selection->nodes[node] && cursor->owner->selected && size >= filter->least_bytes &&
 	       size <= filter->most_bytes && state->now_us >= filter->from_us &&
 	       state->now_us < filter->to_us && (!selection->spans || in_phase(selection, state->events)) &&
 	       (survives || filter->at_us == HS_TIME_NONE || selection->stop);
+}
+
+/* Allocations so far. */
+static uint64_t allocations_begun(const struct hs_replay_state *state)
+{
+	uint64_t count = 0;
+	for (unsigned i = 0; i < HS_LANES; i++)
+		count += state->lanes[i].blocks.count;
+	return count;
 }
 
 /* The slice of the run that the block that is about to begin is in. */
@@ -144,7 +164,8 @@ static uint32_t choose_slice(struct hs_replay_state *state)
 {
 	struct hs_replay *out = state->out;
 	/* the file may have more allocations than it says: they are all in the last slice */
-	while (state->blocks.count >= state->slice_end && out->slice_count < state->how.slices) {
+	uint64_t count = allocations_begun(state);
+	while (count >= state->slice_end && out->slice_count < state->how.slices) {
 		out->slice_us = hs_grow(out->slice_us, out->slice_count, &state->slice_capacity,
 					sizeof *out->slice_us);
 		out->slice_us[out->slice_count++] = state->now_us;
@@ -154,15 +175,15 @@ static uint32_t choose_slice(struct hs_replay_state *state)
 }
 
 /* The group of a block that is about to begin. The caller's groups stand for the key 0. */
-IN_PASS uint32_t choose_group(struct hs_replay_state *state, uint32_t thread, uint32_t node, uint64_t size,
-			      enum pass pass)
+IN_PASS uint32_t choose_group(struct hs_replay_state *state, const struct cursor *cursor, uint32_t node,
+			      uint64_t size, enum pass pass)
 {
 	uint32_t group = state->nodes[node].group;
 	if (pass == PASS_PLAIN)
 		return group;
-	if (!is_selected(state, thread, node, size))
+	if (!is_selected(state, cursor, node, size))
 		return HS_LEFT_OUT;
-	uint32_t key = state->how.by_thread ? thread
+	uint32_t key = state->how.by_thread ? cursor->thread
 		       : state->how.by_size ? bucket(size)
 		       : state->how.slices  ? choose_slice(state)
 					    : 0;
@@ -183,16 +204,16 @@ static inline void add_selected(struct hs_replay_state *state, uint64_t size)
 }
 
 /* Returns the counts that the block went to. */
-IN_PASS struct hs_counts *begin_block(struct hs_replay_state *state, uint32_t thread, uint32_t node,
-				      uint64_t size, enum pass pass)
+IN_PASS struct hs_counts *begin_block(struct hs_replay_state *state, const struct cursor *cursor,
+				      uint32_t node, uint64_t size, enum pass pass)
 {
-	struct hs_node_state *place = &state->nodes[node];
-	uint32_t group = choose_group(state, thread, node, size, pass);
+	struct hs_lane_state *lane = cursor->lane;
+	uint32_t group = choose_group(state, cursor, node, size, pass);
 	bool selected = pass == PASS_PLAIN || group != HS_LEFT_OUT;
 	struct hs_counts *counts = counts_of(state, group, pass);
-	place->size = size;
+	cursor->nodes[node].size = size;
 	if (selected) {
-		place->used = 1;
+		state->nodes[node].used = 1;
 		hs_replay_save_peak(state, group);
 		state->out->size_blocks[bucket(size)]++;
 		state->out->size_bytes[bucket(size)] += size;
@@ -207,9 +228,9 @@ IN_PASS struct hs_counts *begin_block(struct hs_replay_state *state, uint32_t th
 	if (pass == PASS_FULL && selected)
 		add_selected(state, size);
 	check_maxima(state, counts, pass);
-	state->threads[thread].latest = state->blocks.count + 1;
-	*hs_blocks_begin(&state->blocks) =
-		(struct hs_block){size, group, thread, state->now_us, state->allocated_bytes};
+	cursor->owner->latest = lane->blocks.count + 1;
+	*hs_blocks_begin(&lane->blocks) =
+		(struct hs_block){size, group, cursor->thread, state->now_us, state->allocated_bytes};
 	if (pass == PASS_FULL && selected && state->how.watch)
 		state->how.watch->begin(state->how.watch->context, group, size, state->now_us);
 	return counts;
@@ -218,28 +239,33 @@ IN_PASS struct hs_counts *begin_block(struct hs_replay_state *state, uint32_t th
 /* ---- one event ------------------------------------------------------------------------------------------
  */
 
-struct cursor {
-	const struct hs_event *event;
-	uint64_t last_ended; /* number of the block that ended last */
-};
+/* Where the block is that the event ends. */
+IN_PASS struct hs_blocks *ended_home(struct hs_replay_state *state, const struct cursor *cursor)
+{
+	unsigned further = cursor->event->kind / HS_EVENT_KINDS;
+	return __builtin_expect(further == 0, 1) ? &cursor->lane->blocks
+						 : &state->lanes[(cursor->place + further) % HS_LANES].blocks;
+}
 
 /* Decodes the block that the event ends. Returns NULL if there is no such live block. */
-IN_PASS struct hs_block *ended_block(struct hs_replay_state *state, struct cursor *cursor, uint64_t *number)
+IN_PASS struct hs_block *ended_block(const struct cursor *cursor, struct hs_blocks *home, uint64_t *number)
 {
 	uint64_t code = cursor->event->ended;
-	uint64_t ended = code & 1 ? cursor->last_ended + (uint64_t)hs_unzigzag(code >> 1)
-				  : state->blocks.count - 1 - (code >> 1);
-	cursor->last_ended = *number = ended;
-	return ended < state->blocks.count ? hs_blocks_find(&state->blocks, ended) : NULL;
+	uint64_t *last_ended = &cursor->lane->last_ended[cursor->event->kind / HS_EVENT_KINDS];
+	uint64_t ended =
+		code & 1 ? *last_ended + (uint64_t)hs_unzigzag(code >> 1) : home->count - 1 - (code >> 1);
+	*last_ended = *number = ended;
+	return hs_blocks_find(home, ended);
 }
 
 /* Decodes node and size of the block that the event begins. Returns NULL, or what is wrong. */
-IN_PASS const char *begun_block(struct hs_replay_state *state, const struct hs_event *event,
-				struct hs_thread_state *thread, uint32_t *node, uint64_t *size)
+IN_PASS const char *begun_block(struct hs_replay_state *state, const struct cursor *cursor, uint32_t *node,
+				uint64_t *size)
 {
-	uint32_t node_code = event->node;
-	uint64_t size_code = event->size;
-	struct hs_node_state *previous = &state->nodes[thread->node];
+	uint32_t node_code = cursor->event->node;
+	uint64_t size_code = cursor->event->size;
+	struct hs_thread_state *thread = cursor->owner;
+	struct hs_node_state *nodes = cursor->nodes, *previous = &nodes[thread->node];
 	if (node_code == 0) {
 		*node = previous->successor;
 	} else {
@@ -250,7 +276,7 @@ IN_PASS const char *begun_block(struct hs_replay_state *state, const struct hs_e
 			return "an allocation has a stack that is not in the file";
 		*node = (uint32_t)id;
 	}
-	*size = size_code ? size_code - 1 : state->nodes[*node].size;
+	*size = size_code ? size_code - 1 : nodes[*node].size;
 	if (*size > SIZE_MOST || state->allocated_bytes > SUM_MOST)
 		return "an allocation has an impossible size";
 	previous->successor = *node;
@@ -260,10 +286,11 @@ IN_PASS const char *begun_block(struct hs_replay_state *state, const struct hs_e
 
 static const char *const no_such_block = "an event ends a block that is not live";
 
-IN_PASS const char *replay_free(struct hs_replay_state *state, struct cursor *cursor, enum pass pass)
+IN_PASS const char *replay_free(struct hs_replay_state *state, const struct cursor *cursor, enum pass pass)
 {
 	uint64_t number;
-	struct hs_block *block = ended_block(state, cursor, &number);
+	struct hs_blocks *home = ended_home(state, cursor);
+	struct hs_block *block = ended_block(cursor, home, &number);
 	if (!block)
 		return no_such_block;
 	end_life(state, block, pass, true);
@@ -277,29 +304,30 @@ IN_PASS const char *replay_free(struct hs_replay_state *state, struct cursor *cu
 		state->selection.events++;
 		state->selection.frees++;
 	}
-	hs_blocks_end(&state->blocks, number, block);
+	hs_blocks_end(home, number, block);
 	state->frees++;
 	return NULL;
 }
 
 /* The old block ends and the new one begins in one step: maxima see only the outcome. */
-IN_PASS const char *replay_realloc(struct hs_replay_state *state, struct cursor *cursor, uint32_t thread,
-				   bool moved, enum pass pass)
+IN_PASS const char *replay_realloc(struct hs_replay_state *state, const struct cursor *cursor, bool moved,
+				   enum pass pass)
 {
 	uint64_t number, size;
 	uint32_t node;
-	struct hs_block *block = ended_block(state, cursor, &number);
+	struct hs_blocks *home = ended_home(state, cursor);
+	struct hs_block *block = ended_block(cursor, home, &number);
 	if (!block)
 		return no_such_block;
-	const char *wrong = begun_block(state, cursor->event, &state->threads[thread], &node, &size);
+	const char *wrong = begun_block(state, cursor, &node, &size);
 	if (wrong)
 		return wrong;
 	uint64_t old_size = block->size, events = state->selection.events;
 	bool counted = pass == PASS_FULL && block->group != HS_LEFT_OUT;
 	end_life(state, block, pass, true);
 	remove_live(state, block, pass);
-	hs_blocks_end(&state->blocks, number, block);
-	struct hs_counts *counts = begin_block(state, thread, node, size, pass);
+	hs_blocks_end(home, number, block);
+	struct hs_counts *counts = begin_block(state, cursor, node, size, pass);
 	if (counted) /* once, whether or not the new block is selected too */
 		state->selection.events = events + 1;
 	counts->reallocations++;
@@ -310,14 +338,14 @@ IN_PASS const char *replay_realloc(struct hs_replay_state *state, struct cursor 
 	return NULL;
 }
 
-IN_PASS const char *replay_allocation(struct hs_replay_state *state, const struct hs_event *event,
-				      uint32_t thread, enum pass pass)
+IN_PASS const char *replay_allocation(struct hs_replay_state *state, const struct cursor *cursor,
+				      enum pass pass)
 {
 	uint64_t size;
 	uint32_t node;
-	const char *wrong = begun_block(state, event, &state->threads[thread], &node, &size);
+	const char *wrong = begun_block(state, cursor, &node, &size);
 	if (!wrong)
-		begin_block(state, thread, node, size, pass);
+		begin_block(state, cursor, node, size, pass);
 	return wrong;
 }
 
@@ -343,16 +371,43 @@ static uint32_t thread_number(struct hs_replay_state *state, uint32_t id)
 /* No error: the rest of the events does not matter. */
 static const char *const stopped = "";
 
+/* Makes the lanes ready for a member. */
+static void start_lanes(struct hs_replay_state *state, const struct hs_events *events)
+{
+	const struct hs_event *next = events->events;
+	for (unsigned i = 0; i < HS_LANES; i++) {
+		struct hs_lane_state *lane = &state->lanes[i];
+		lane->next = next;
+		next += events->lane_events[i];
+		for (unsigned k = 0; k < HS_LANES; k++)
+			lane->last_ended[k] = state->lanes[(i + k) % HS_LANES].blocks.count;
+		if (lane->nodes || !events->lane_events[i])
+			continue;
+		lane->nodes = state->lanes_begun ? hs_allocate_zero(state->node_count, sizeof *lane->nodes)
+						 : state->nodes;
+		state->lanes_begun = true;
+	}
+}
+
 /* Replays one member. Returns NULL, or what is wrong with the event after the last one that counted. */
 IN_PASS const char *replay_member(struct hs_replay_state *state, const struct hs_events *events,
 				  enum pass pass)
 {
-	struct cursor cursor = {events->events, events->allocations_before};
 	uint32_t at = 0;
-	if (events->allocations_before != state->blocks.count || events->previous_us != state->now_us)
+	if (events->allocations_before != allocations_begun(state) || events->previous_us != state->now_us)
 		return "events before it are missing";
+	start_lanes(state, events);
 	for (uint32_t run = 0; run < events->run_count; run++) {
-		uint32_t thread = thread_number(state, events->run_threads[run]);
+		uint32_t id = events->run_threads[run], place = id % HS_LANES;
+		struct hs_lane_state *lane = &state->lanes[place];
+		if (lane->latest_id != id) {
+			lane->latest_id = id;
+			lane->latest_thread = thread_number(state, id);
+		}
+		uint32_t thread = lane->latest_thread;
+		struct cursor cursor = {lane->next, lane, lane->nodes, &state->threads[thread],
+					thread,     place};
+		lane->next += events->run_lengths[run];
 		for (uint32_t end = at + events->run_lengths[run]; at < end; at++) {
 			uint64_t now = events->times_us[at];
 			if (pass == PASS_FULL && state->selection.filter &&
@@ -372,16 +427,17 @@ IN_PASS const char *replay_member(struct hs_replay_state *state, const struct hs
 			if (pass == PASS_FULL && state->how.watch && state->how.watch->event)
 				state->how.watch->event(state->how.watch->context, state->events);
 			const char *wrong;
-			switch (cursor.event->kind) {
+			switch (cursor.event->kind % HS_EVENT_KINDS) {
 			case HS_EVENT_ALLOC:
-				wrong = replay_allocation(state, cursor.event, thread, pass);
+				wrong = replay_allocation(state, &cursor, pass);
 				break;
 			case HS_EVENT_FREE:
 				wrong = replay_free(state, &cursor, pass);
 				break;
 			default:
-				wrong = replay_realloc(state, &cursor, thread,
-						       cursor.event->kind == HS_EVENT_MOVE, pass);
+				wrong = replay_realloc(state, &cursor,
+						       cursor.event->kind % HS_EVENT_KINDS == HS_EVENT_MOVE,
+						       pass);
 			}
 			if (wrong)
 				return wrong;
@@ -459,11 +515,15 @@ static void start_state(struct hs_replay_state *state, const struct hs_profile *
 /* All but the groups. */
 static void free_state(struct hs_replay_state *state)
 {
-	hs_blocks_free(&state->blocks);
+	for (unsigned i = 0; i < HS_LANES; i++) {
+		hs_blocks_free(&state->lanes[i].blocks);
+		if (state->lanes[i].nodes != state->nodes)
+			free(state->lanes[i].nodes);
+		free(state->lanes[i].survivors.numbers);
+	}
 	hs_pairs_free(&state->thread_ids);
 	hs_pairs_free(&state->parts);
 	free(state->selection.nodes);
-	free(state->selection.survivors);
 	free(state->selection.spans);
 	free(state->stamps);
 	free(state->nodes);
@@ -473,25 +533,26 @@ static void free_state(struct hs_replay_state *state)
 
 static void note_survivor(const struct hs_block *block, uint64_t number, void *context)
 {
-	struct hs_selection *selection = context;
+	struct hs_survivors *survivors = context;
 	if (block->group == HS_LEFT_OUT)
 		return;
-	selection->survivors = hs_grow(selection->survivors, selection->survivor_count,
-				       &selection->survivor_capacity, sizeof *selection->survivors);
-	selection->survivors[selection->survivor_count++] = number;
+	survivors->numbers = hs_grow(survivors->numbers, survivors->count, &survivors->capacity,
+				     sizeof *survivors->numbers);
+	survivors->numbers[survivors->count++] = number;
 }
 
 /* A pass of its own up to the moment of --at: finds the selected blocks that are live then. */
-static void find_survivors(struct hs_profile *profile, struct hs_selection *selection)
+static void find_survivors(struct hs_profile *profile, struct hs_replay_state *for_state)
 {
 	struct hs_replay replay = {0};
 	struct hs_replay_state *state = hs_allocate_zero(1, sizeof *state);
 	start_state(state, profile, NULL, 1);
 	state->out = &replay;
-	state->selection = *selection;
+	state->selection = for_state->selection;
 	state->selection.stop = true;
 	replay_events(profile, state);
-	hs_blocks_each(&state->blocks, note_survivor, selection);
+	for (unsigned i = 0; i < HS_LANES; i++)
+		hs_blocks_each(&state->lanes[i].blocks, note_survivor, &for_state->lanes[i].survivors);
 	state->selection.nodes = NULL; /* still needed */
 	state->selection.spans = NULL;
 	free(state->groups);
@@ -538,11 +599,12 @@ int hs_replay_run_as(struct hs_profile *profile, const uint32_t *group_of_node, 
 			state->selection.spans =
 				hs_filter_spans(filter, profile, &state->selection.span_count);
 		if (filter->at_us != HS_TIME_NONE)
-			find_survivors(profile, &state->selection);
+			find_survivors(profile, state);
 	}
 	bool complete = replay_events(profile, state);
 	hs_replay_end_time(state, profile);
-	hs_blocks_each(&state->blocks, end_life_of_survivor, state);
+	for (unsigned i = 0; i < HS_LANES; i++)
+		hs_blocks_each(&state->lanes[i].blocks, end_life_of_survivor, state);
 	hs_replay_finish(state);
 	if (complete)
 		hs_profile_compare_totals(profile, &replay->all);

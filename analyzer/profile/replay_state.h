@@ -4,12 +4,15 @@
 
 #include "blocks.h"
 #include "filter.h"
+#include "heapscope/format.h"
 #include "pairs.h"
 #include "timeline.h"
 
 /* The group of blocks that the filter does not select. */
 #define HS_LEFT_OUT (UINT32_MAX - 1)
 
+/* Of a node: successor and size are what a lane remembers of it, here the lane that came first. Other lanes
+ * have tables of their own, in which group and use mean nothing. */
 struct hs_node_state {
 	uint32_t successor; /* the node that followed it last */
 	uint32_t group;
@@ -17,8 +20,26 @@ struct hs_node_state {
 	uint64_t used : 1;  /* has selected allocations */
 };
 
+/* Numbers of a lane's blocks that are live at filter.at_us, ascending. */
+struct hs_survivors {
+	uint64_t *numbers;
+	size_t count, capacity, next;
+};
+
+/* The threads with the same id modulo HS_LANES. */
+struct hs_lane_state {
+	struct hs_node_state *nodes;       /* successor and size; NULL: it has had no event */
+	struct hs_blocks blocks;           /* that its threads allocated */
+	const struct hs_event *next;       /* of the member */
+	uint32_t latest_id, latest_thread; /* of the thread of the latest run: id, place in state.threads */
+	/* by how many lanes on the ended block's is: the number of the one that an event of this lane ended
+	 * last */
+	uint64_t last_ended[HS_LANES];
+	struct hs_survivors survivors;
+};
+
 struct hs_thread_state {
-	uint64_t latest; /* number + 1 of its latest allocation; 0 none */
+	uint64_t latest; /* number in its lane + 1 of its latest allocation; 0 none */
 	uint32_t node;   /* of that allocation */
 	bool selected;
 };
@@ -27,8 +48,6 @@ struct hs_thread_state {
 struct hs_selection {
 	const struct hs_filter *filter; /* NULL: all is selected */
 	bool *nodes;
-	uint64_t *survivors; /* numbers of the blocks that are live at filter.at_us, ascending */
-	size_t survivor_count, survivor_capacity, next_survivor;
 	struct hs_span *spans; /* of --phase: those that are not over; NULL: there is no such filter */
 	uint32_t span_count, next_span;
 	uint64_t bytes, blocks; /* live */
@@ -51,7 +70,8 @@ struct hs_replay_state {
 	struct hs_thread_state *threads;
 	size_t thread_capacity;
 	struct hs_pairs thread_ids;
-	struct hs_blocks blocks;
+	struct hs_lane_state lanes[HS_LANES];
+	bool lanes_begun; /* one has the table above */
 	uint64_t heap_bytes, heap_blocks, allocated_bytes, now_us;
 	uint64_t peak_number, peak_bytes, peak_blocks, peak_us; /* with --at: of that moment */
 	uint64_t frees, events;

@@ -5,12 +5,28 @@
  * events members. */
 enum { NODE_BYTES_MOST = 1 << 20, MARK_BYTES_MOST = 1 << 20 };
 
+/* At the beginning of a payload the last block that ended is the last one before it, in each lane. */
+static void start_ended(struct hs_encoder *encoder, unsigned place)
+{
+	for (unsigned i = 0; i < HS_LANES; i++) {
+		const struct hs_encoder_lane *home = encoder->lanes[(place + i) % HS_LANES];
+		encoder->lanes[place]->last_ended[i] = home ? home->written : 0;
+	}
+}
+
 static void start_member(struct hs_encoder *encoder)
 {
 	hs_event_columns_start(&encoder->columns, encoder->time_us, encoder->now.events,
 			       encoder->now.allocations);
 	encoder->run_thread = encoder->last_thread = encoder->earlier_thread = 0;
-	encoder->last_ended = encoder->now.allocations;
+	encoder->run_start = encoder->now.events;
+	encoder->lane = NULL;
+	for (unsigned i = 0; i < HS_LANES; i++)
+		if (encoder->lanes[i])
+			encoder->lanes[i]->written = encoder->lanes[i]->allocations;
+	for (unsigned i = 0; i < HS_LANES; i++)
+		if (encoder->lanes[i])
+			start_ended(encoder, i);
 }
 
 void hs_encoder_init(struct hs_encoder *encoder, struct hs_packer *packer, int fd)
@@ -31,6 +47,14 @@ void hs_encoder_init(struct hs_encoder *encoder, struct hs_packer *packer, int f
 
 void hs_encoder_free(struct hs_encoder *encoder)
 {
+	for (unsigned i = 0; i < HS_LANES; i++) {
+		if (!encoder->lanes[i])
+			continue;
+		hs_event_lane_free(&encoder->lanes[i]->events);
+		if (encoder->lanes[i] != encoder->first_lane)
+			free(encoder->lanes[i]->nodes);
+		free(encoder->lanes[i]);
+	}
 	hs_event_columns_free(&encoder->columns);
 	free(encoder->nodes);
 	for (uint32_t i = 0; i < encoder->thread_count; i++)
@@ -99,12 +123,35 @@ static int flush_nodes(struct hs_encoder *encoder)
 	return encoder->writer.error ? -1 : 0;
 }
 
+/* Room for one more node, in the tables of the lanes as well. */
+static void grow_nodes(struct hs_encoder *encoder)
+{
+	size_t old = encoder->node_capacity;
+	encoder->nodes =
+		hs_grow(encoder->nodes, encoder->node_count, &encoder->node_capacity, sizeof *encoder->nodes);
+	for (unsigned i = 0; i < HS_LANES; i++) {
+		struct hs_encoder_lane *lane = encoder->lanes[i];
+		if (!lane)
+			continue;
+		if (lane == encoder->first_lane) {
+			lane->nodes = encoder->nodes;
+			continue;
+		}
+		struct hs_encoder_node *nodes = hs_allocate_zero(encoder->node_capacity, sizeof *nodes);
+		memcpy(nodes, lane->nodes, old * sizeof *nodes);
+		free(lane->nodes);
+		lane->nodes = nodes;
+	}
+	if (encoder->lane)
+		encoder->lane_nodes = encoder->lane->nodes;
+}
+
 uint32_t hs_encoder_node(struct hs_encoder *encoder, uint32_t parent, uint32_t module, uint64_t address)
 {
 	if (encoder->node_bytes.count > NODE_BYTES_MOST)
 		flush_nodes(encoder);
-	encoder->nodes =
-		hs_grow(encoder->nodes, encoder->node_count, &encoder->node_capacity, sizeof *encoder->nodes);
+	if (encoder->node_count == encoder->node_capacity)
+		grow_nodes(encoder);
 	uint32_t id = encoder->node_count++;
 	encoder->nodes[id] = (struct hs_encoder_node){.address = address, .module = module};
 	hs_bytes_varint(&encoder->node_bytes, id - parent);
@@ -207,7 +254,7 @@ void hs_encoder_mark(struct hs_encoder *encoder, enum hs_mark_kind kind, uint64_
 static void end_run(struct hs_encoder *encoder)
 {
 	struct hs_bytes *out = &encoder->columns.threads;
-	if (!encoder->run_thread)
+	if (encoder->now.events == encoder->run_start) /* none yet, or cut off by the end of the member */
 		return;
 	bool back = encoder->run_thread == encoder->earlier_thread;
 	hs_bytes_varint(out, (encoder->now.events - encoder->run_start - 1) << 1 | !back);
@@ -215,9 +262,40 @@ static void end_run(struct hs_encoder *encoder)
 		hs_bytes_varint(out, encoder->run_thread);
 }
 
+static struct hs_encoder_lane *add_lane(struct hs_encoder *encoder, unsigned place)
+{
+	struct hs_encoder_lane *lane = hs_allocate_zero(1, sizeof *lane);
+	hs_event_columns_add(&encoder->columns, place, &lane->events);
+	if (!encoder->first_lane)
+		encoder->first_lane = lane;
+	lane->nodes = lane == encoder->first_lane
+			      ? encoder->nodes
+			      : hs_allocate_zero(encoder->node_capacity, sizeof *lane->nodes);
+	encoder->lanes[place] = lane;
+	start_ended(encoder, place);
+	return lane;
+}
+
+static void leave_lane(struct hs_encoder *encoder)
+{
+	if (encoder->lane)
+		encoder->lane->events.next = encoder->next;
+}
+
+static void enter_lane(struct hs_encoder *encoder, struct hs_encoder_lane *lane)
+{
+	encoder->lane = lane;
+	encoder->next = lane->events.next;
+	encoder->limit = lane->events.limit;
+	encoder->lane_nodes = lane->nodes;
+}
+
 void hs_encoder_begin_run(struct hs_encoder *encoder, uint32_t thread)
 {
+	struct hs_encoder_lane *lane = encoder->lanes[thread % HS_LANES];
 	end_run(encoder);
+	leave_lane(encoder);
+	enter_lane(encoder, lane ? lane : add_lane(encoder, thread % HS_LANES));
 	encoder->earlier_thread = encoder->last_thread;
 	encoder->last_thread = encoder->run_thread;
 	encoder->run_thread = thread;
@@ -237,8 +315,9 @@ static void flush_samples(struct hs_encoder *encoder)
 static int flush_events(struct hs_encoder *encoder)
 {
 	flush_nodes(encoder);
-	if (encoder->run_thread) { /* there are events */
+	if ((uint32_t)encoder->now.events != encoder->columns.first) { /* there are events */
 		end_run(encoder);
+		leave_lane(encoder);
 		encoder->scratch.count = 0;
 		hs_event_columns_put(&encoder->columns, &encoder->scratch, encoder->time_us);
 		if (hs_writer_member(&encoder->writer, HS_MEMBER_EVENTS, &encoder->scratch,
@@ -252,11 +331,23 @@ static int flush_events(struct hs_encoder *encoder)
 	return encoder->writer.error ? -1 : 0;
 }
 
+void hs_encoder_end_elsewhere(struct hs_encoder *encoder, uint32_t further, uint64_t ended)
+{
+	struct hs_encoder_lane *lane = encoder->lane;
+	const struct hs_encoder_lane *home = encoder->lanes[(encoder->run_thread + further) % HS_LANES];
+	encoder->next[-1].ended |= hs_encoder_ended_code(lane, home, further, ended);
+}
+
 void hs_encoder_pause(struct hs_encoder *encoder)
 {
-	hs_event_columns_pack(&encoder->columns);
-	if (encoder->columns.count == HS_EVENTS_A_MEMBER)
+	uint32_t thread = encoder->run_thread;
+	leave_lane(encoder);
+	if (!hs_event_columns_extend(&encoder->columns, &encoder->lane->events)) {
 		flush_events(encoder);
+		hs_encoder_begin_run(encoder, thread);
+		hs_event_columns_extend(&encoder->columns, &encoder->lane->events);
+	}
+	enter_lane(encoder, encoder->lane);
 }
 
 int hs_encoder_flush(struct hs_encoder *encoder)

@@ -12,7 +12,8 @@ struct hs_written {
 		temporary;
 };
 
-/* Of a node of the file: its place, and the state of the node and size columns. */
+/* Of a node of the file: its place, and the state of the node and size columns in the lane that had the first
+ * event. Other lanes have the latter in tables of their own, without the place. */
 struct hs_encoder_node {
 	uint64_t address; /* link-time, or run-time without a module */
 	uint64_t last_size;
@@ -20,8 +21,18 @@ struct hs_encoder_node {
 	uint32_t successor;
 };
 
+/* The threads with the same id modulo HS_LANES. */
+struct hs_encoder_lane {
+	struct hs_event_lane events;
+	struct hs_encoder_node *nodes; /* hs_encoder.node_capacity of them */
+	uint64_t allocations, written; /* the latter: without those of the payload in the making */
+	/* by how many lanes on the ended block's is: the number of the one that an event of this lane ended
+	 * last */
+	uint64_t last_ended[HS_LANES];
+};
+
 struct hs_encoder_thread {
-	uint64_t last_allocation; /* its number, or UINT64_MAX */
+	uint64_t last_allocation; /* its number in the lane, or UINT64_MAX */
 	uint32_t previous_node;
 	uint32_t serial, tid; /* in the target */
 	char name[16];
@@ -36,9 +47,13 @@ struct hs_encoder {
 
 	struct hs_event_columns columns; /* events that are not in the file yet */
 	uint32_t run_thread, last_thread,
-		earlier_thread; /* of the run; of those before it: the last, the one before */
-	uint64_t run_start;     /* number of its first event */
-	uint64_t last_ended;    /* number of the block that ended last */
+		earlier_thread;              /* of the run; of those before it: the last, the one before */
+	uint64_t run_start;                  /* number of its first event */
+	struct hs_encoder_lane *lane;        /* of the run; NULL: there is none yet in the payload */
+	struct hs_coded_event *next, *limit; /* of the lane, while it is the run's */
+	struct hs_encoder_node *lane_nodes;  /* likewise */
+	struct hs_encoder_lane *lanes[HS_LANES]; /* NULL: it has had no events yet */
+	struct hs_encoder_lane *first_lane;      /* its table of nodes is the one below */
 
 	struct hs_encoder_node *nodes; /* by file id; 0 is the root */
 	uint32_t node_count;
@@ -96,46 +111,61 @@ int hs_encoder_flush_threads(struct hs_encoder *encoder, uint32_t end);
 
 /* ---- events ------------------------------------------------------------------------------------------ */
 
-/* At columns.limit. */
+/* At the limit of the run's lane. */
 void hs_encoder_pause(struct hs_encoder *encoder);
 void hs_encoder_begin_run(struct hs_encoder *encoder, uint32_t thread);
 
 static inline void hs_encoder_start_event(struct hs_encoder *encoder, enum hs_event_kind kind,
 					  uint32_t thread, uint64_t time_us)
 {
-	struct hs_event_columns *columns = &encoder->columns;
-	if (__builtin_expect(columns->next == columns->limit, 0))
-		hs_encoder_pause(encoder);
 	if (__builtin_expect(thread != encoder->run_thread, 0))
 		hs_encoder_begin_run(encoder, thread);
+	if (__builtin_expect(encoder->next == encoder->limit, 0))
+		hs_encoder_pause(encoder);
 	if (time_us > encoder->time_us) {
+		struct hs_event_columns *columns = &encoder->columns;
 		columns->steps[columns->step_count++] =
 			(struct hs_time_step){time_us - encoder->time_us, (uint32_t)encoder->now.events};
 		encoder->time_us = time_us;
 	}
-	*columns->next++ = (struct hs_coded_event){.ended = kind};
+	*encoder->next++ = (struct hs_coded_event){.ended = kind};
 	encoder->now.events++;
 }
 
-/* Ends the block of allocation `ended`: the part that a free, a move and a resize share. */
-static inline void hs_encoder_end_block(struct hs_encoder *encoder, uint64_t ended, uint64_t size)
+/* What the event in `lane` that ends a block `further` lanes on, in `home`, adds to hs_coded_event.ended. */
+static inline uint64_t hs_encoder_ended_code(struct hs_encoder_lane *lane, const struct hs_encoder_lane *home,
+					     uint32_t further, uint64_t ended)
 {
-	uint64_t younger = (encoder->now.allocations - 1 - ended) << 1;
-	uint64_t onwards = hs_zigzag((int64_t)(ended - encoder->last_ended)) << 1 | 1;
-	encoder->columns.next[-1].ended |= (younger < onwards ? younger : onwards) << 2;
-	encoder->last_ended = ended;
+	uint64_t younger = (home->allocations - 1 - ended) << 1;
+	uint64_t onwards = hs_zigzag((int64_t)(ended - lane->last_ended[further])) << 1 | 1;
+	lane->last_ended[further] = ended;
+	return (younger < onwards ? younger : onwards) << HS_CODED_KIND_BITS | further * HS_EVENT_KINDS;
+}
+void hs_encoder_end_elsewhere(struct hs_encoder *encoder, uint32_t further, uint64_t ended);
+
+/* Ends the block of allocation `ended` of a thread's lane: the part that a free, a move and a resize share.
+ */
+static inline void hs_encoder_end_block(struct hs_encoder *encoder, uint32_t thread, uint64_t ended,
+					uint64_t size)
+{
+	struct hs_encoder_lane *lane = encoder->lane;
+	uint32_t further = (thread - encoder->run_thread) % HS_LANES;
+	if (__builtin_expect(further == 0, 1))
+		encoder->next[-1].ended |= hs_encoder_ended_code(lane, lane, 0, ended);
+	else
+		hs_encoder_end_elsewhere(encoder, further, ended);
 	encoder->now.live_bytes -= size;
 	encoder->now.live_blocks--;
 }
 
-/* Begins a block; returns the allocation's number. */
+/* Begins a block; returns the allocation's number in the thread's lane, which is that of the run. */
 static inline uint64_t hs_encoder_begin_block(struct hs_encoder *encoder, uint32_t thread, uint64_t size,
 					      uint32_t node)
 {
 	struct hs_encoder_thread *owner = &encoder->threads[thread];
-	struct hs_encoder_node *previous = &encoder->nodes[owner->previous_node];
-	struct hs_encoder_node *own = &encoder->nodes[node];
-	struct hs_coded_event *event = encoder->columns.next - 1;
+	struct hs_encoder_node *previous = &encoder->lane_nodes[owner->previous_node];
+	struct hs_encoder_node *own = &encoder->lane_nodes[node];
+	struct hs_coded_event *event = encoder->next - 1;
 	event->node = previous->successor == node
 			      ? 0
 			      : 1 + (uint32_t)hs_zigzag((int64_t)node - (int64_t)owner->previous_node);
@@ -145,7 +175,7 @@ static inline uint64_t hs_encoder_begin_block(struct hs_encoder *encoder, uint32
 	event->size = (uint32_t)size_code;
 	if (__builtin_expect(size_code >= HS_CODED_LARGE, 0)) {
 		event->size = HS_CODED_LARGE;
-		hs_event_columns_keep_large(&encoder->columns, size_code);
+		hs_event_lane_keep_large(&encoder->lane->events, size_code);
 	}
 	own->last_size = size;
 
@@ -157,8 +187,8 @@ static inline uint64_t hs_encoder_begin_block(struct hs_encoder *encoder, uint32
 		now->peak_bytes = now->live_bytes;
 		now->peak_us = encoder->time_us;
 	}
-	owner->last_allocation = now->allocations;
-	return now->allocations++;
+	now->allocations++;
+	return owner->last_allocation = encoder->lane->allocations++;
 }
 
 #endif

@@ -14,7 +14,7 @@
 /* A block that is live. */
 struct hs_block {
 	uint64_t address;
-	uint64_t allocation; /* its number, in the order of the file */
+	uint64_t allocation; /* its number in the thread's lane */
 	uint64_t size;
 	uint32_t thread; /* of the file */
 	uint32_t next;   /* in its cell; 0: none */

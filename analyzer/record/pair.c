@@ -106,7 +106,7 @@ HOT void write_free(struct hs_pairing *pairs, const struct hs_item *item, const 
 {
 	struct hs_encoder *encoder = pairs->encoder;
 	hs_encoder_start_event(encoder, HS_EVENT_FREE, item_thread(pairs, item), item_time(pairs, item));
-	hs_encoder_end_block(encoder, block->allocation, block->size);
+	hs_encoder_end_block(encoder, block->thread, block->allocation, block->size);
 	encoder->now.frees++;
 	encoder->now.temporary += encoder->threads[block->thread].last_allocation == block->allocation;
 }
@@ -125,7 +125,7 @@ HOT void write_begin(struct hs_pairing *pairs, const struct hs_item *item, uint3
 	uint32_t node = hs_nodes_file_id(pairs->nodes, item->node);
 	hs_encoder_start_event(encoder, kind, thread, item_time(pairs, item));
 	if (kind != HS_EVENT_ALLOC)
-		hs_encoder_end_block(encoder, old->allocation, old->size);
+		hs_encoder_end_block(encoder, old->thread, old->allocation, old->size);
 	block->allocation = hs_encoder_begin_block(encoder, thread, item->size, node);
 	block->size = item->size;
 	block->thread = thread;

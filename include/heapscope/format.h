@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#define HS_FORMAT_VERSION 2
+#define HS_FORMAT_VERSION 3
 
 /* Every member is a gzip member whose header is exactly HS_MEMBER_HEADER_BYTES long: 10 bytes of gzip header
  * with FEXTRA, XLEN = 20, one subfield "HS" of 16 bytes: struct hs_member_extra, little-endian. */
@@ -34,7 +34,7 @@ struct hs_member_extra {
 /* Limits: a reader refuses more. */
 enum {
 	HS_MEMBER_RAW_MOST = 64 << 20,
-	HS_EVENTS_A_MEMBER = 65536, /* a writer starts a new member at this many */
+	HS_EVENTS_A_MEMBER = 65536, /* a writer starts a new member at this many, or somewhat earlier */
 	HS_STRING_MOST = 1 << 20,
 	HS_TIME_UNIT_MOST = 1 << 20, /* of the events' times, us */
 };
@@ -42,7 +42,11 @@ enum {
 /* Microseconds; no clock runs for 2000 years. */
 #define HS_TIME_MOST (1ULL << 56)
 
-/* Events, one byte each in the kind column. */
+/* The events of a member stand in the columns lane by lane; a thread's lane is its id modulo this. */
+enum { HS_LANES = 8 };
+
+/* Events, one byte each in the kind column: the kind, and 4 times how many lanes further on the ended block's
+ * lane is (modulo HS_LANES; 0 of ALLOC). */
 enum hs_event_kind {
 	HS_EVENT_ALLOC = 0,
 	HS_EVENT_FREE = 1,
@@ -60,8 +64,8 @@ enum hs_mark_kind {
 	HS_MARK_RESUME = 5,
 };
 
-/* Columns of an events member, in this order, each preceded by its varint length in bytes. Of kind, node,
- * size and ended only events that are no copies have a value. */
+/* Columns of an events member, in this order, each preceded by its varint length in bytes; all but thread and
+ * time lane by lane. Of kind, node, size and ended only events that are no copies have a value. */
 enum hs_column {
 	HS_COLUMN_COPIES =
 		0,          /* varint events that are none, varint events copied, varint from how far back */

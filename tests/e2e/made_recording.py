@@ -4,7 +4,7 @@ import json
 import struct
 import zlib
 
-VERSION = 2  # of the format
+VERSION = 3  # of the format
 
 
 def varint(value):

@@ -1,12 +1,14 @@
 """A second reader of recordings, written from FORMAT.md alone: it checks every rule that the page states, and replays the events
 one by one. Slow and simple; for the tests."""
 
+import itertools
 import json
 import struct
 import zlib
 
 HEADER, MODULES, NODES, EVENTS, SAMPLES, MARKS, SYMBOLS, THREADS, FOOTER = range(1, 10)
 ALLOC, FREE, MOVE, RESIZE = range(4)
+LANES = 8
 
 
 def members(data):
@@ -61,16 +63,17 @@ class Cursor:
 
 
 def event_codes(columns, items):
-    """[(kind, code of the node, of the size, of the ended block)] of a payload."""
+    """[(kind, lanes from the event's to the ended block's, code of the node, of the size, of the ended block)] of a payload, lane
+    by lane."""
     copies, kinds, _, _, nodes, sizes, ended = columns
     codes = []
 
     def take(count):
         for _ in range(count):
-            kind = kinds.byte()
-            assert kind <= RESIZE
+            further, kind = divmod(kinds.byte(), 4)
+            assert further < (1 if kind == ALLOC else LANES)
             node, size = (nodes.varint(), sizes.varint()) if kind != FREE else (None, None)
-            codes.append((kind, node, size, ended.varint() if kind != ALLOC else None))
+            codes.append((kind, further, node, size, ended.varint() if kind != ALLOC else None))
 
     while not copies.done():
         take(copies.varint())
@@ -80,6 +83,18 @@ def event_codes(columns, items):
             codes.append(codes[-distance])
     take(items - len(codes))
     return codes
+
+
+def thread_runs(column, items):
+    """[(thread, events)]"""
+    runs, thread, last = [], 0, 0
+    while not column.done():
+        code = column.varint()
+        thread, last = column.varint() if code & 1 else last, thread
+        assert thread >= 1
+        runs.append((thread, (code >> 1) + 1))
+    assert sum(length for _, length in runs) == items
+    return runs
 
 
 def event_times(column, items, start, end, unit, grain):
@@ -209,9 +224,10 @@ class Recording:
             self.names[module, address] = frames
 
     def events(self):
-        """All events in order, as FORMAT.md's seven columns give them."""
+        """All events in order, as FORMAT.md's seven columns give them; blocks by the number of their allocation in the file."""
         number = 0  # of allocations so far
-        successor, last_size, last_node = {}, {}, {}
+        begun = [[] for _ in range(LANES)]  # their numbers, by lane
+        successor, last_size, last_node = {}, {}, {}  # (lane, node); (lane, node); thread
         nodes_known = 0
         time = 0  # of the last event of the payload before
         for kind, items, payload in self.members:
@@ -226,39 +242,44 @@ class Recording:
             unit, grain = cursor.varint(), cursor.varint()
             columns = [Cursor(cursor.bytes(cursor.varint())) for _ in range(7)]
             assert cursor.done()
-            threads = columns[2]
-            times = event_times(columns[3], items, time, last_time, unit, grain)
+            times = iter(event_times(columns[3], items, time, last_time, unit, grain))
             time = last_time
-            left = thread = last_thread = 0
-            last_ended = number
-            for event_time, (event_kind, code, size_code, ended_code) in zip(times, event_codes(columns, items), strict=True):
-                if left == 0:
-                    code_of_run = threads.varint()
-                    left = (code_of_run >> 1) + 1
-                    thread, last_thread = threads.varint() if code_of_run & 1 else last_thread, thread
-                    assert thread >= 1
-                left -= 1
-                ended = None
-                if event_kind != ALLOC:
-                    ended = last_ended + (ended_code >> 2 ^ -(ended_code >> 1 & 1)) if ended_code & 1 else number - 1 - (ended_code >> 1)
-                    assert 0 <= ended < number
-                    last_ended = ended
-                if event_kind == FREE:
-                    yield Event(event_kind, thread, event_time, 0, 0, ended, None)
-                    continue
-                previous = last_node.get(thread, 0)
-                if code == 0:
-                    node = successor.get(previous, 0)
-                else:
-                    node = previous + ((code - 1) >> 1 ^ -((code - 1) & 1))
-                successor[previous] = node
-                last_node[thread] = node
-                assert 0 <= node <= nodes_known, "nodes stand before the events that use them"
-                size = last_size.get(node, 0) if size_code == 0 else size_code - 1
-                last_size[node] = size
-                yield Event(event_kind, thread, event_time, node, size, ended, number)
-                number += 1
-            assert left == 0 and all(column.done() for column in columns)
+            runs = thread_runs(columns[2], items)
+            lane_events = [0] * LANES
+            for thread, length in runs:
+                lane_events[thread % LANES] += length
+            codes = iter(event_codes(columns, items))
+            codes_of = [iter(list(itertools.islice(codes, count))) for count in lane_events]
+            last_ended = {(lane, other): len(begun[other]) for lane in range(LANES) for other in range(LANES)}
+            for thread, length in runs:
+                lane = thread % LANES
+                for event_time, (event_kind, further, code, size_code, ended_code) in zip(
+                        itertools.islice(times, length), itertools.islice(codes_of[lane], length), strict=True):
+                    ended = None
+                    if event_kind != ALLOC:
+                        other = (lane + further) % LANES
+                        ended = last_ended[lane, other] + (ended_code >> 2 ^ -(ended_code >> 1 & 1)) if ended_code & 1 \
+                            else len(begun[other]) - 1 - (ended_code >> 1)
+                        assert 0 <= ended < len(begun[other])
+                        last_ended[lane, other] = ended
+                        ended = begun[other][ended]
+                    if event_kind == FREE:
+                        yield Event(event_kind, thread, event_time, 0, 0, ended, None)
+                        continue
+                    previous = last_node.get(thread, 0)
+                    if code == 0:
+                        node = successor.get((lane, previous), 0)
+                    else:
+                        node = previous + ((code - 1) >> 1 ^ -((code - 1) & 1))
+                    successor[lane, previous] = node
+                    last_node[thread] = node
+                    assert 0 <= node <= nodes_known, "nodes stand before the events that use them"
+                    size = last_size.get((lane, node), 0) if size_code == 0 else size_code - 1
+                    last_size[lane, node] = size
+                    begun[lane].append(number)
+                    yield Event(event_kind, thread, event_time, node, size, ended, number)
+                    number += 1
+            assert all(column.done() for column in columns)
 
     def replay(self):
         """Follows every block; raises if a block ends twice. Returns a Replay, whose totals must be the footer's."""

@@ -302,7 +302,8 @@ static void test_wrong_heads(void)
 static void test_wrong_columns(void)
 {
 	static const char misfit[] = "its columns do not fit together";
-	warned_column(KIND, "\4", 1, 1, misfit);         /* no such kind */
+	warned_column(KIND, "\4", 1, 1, misfit);         /* an allocation that ends a block */
+	warned_column(KIND, "\x20", 1, 1, misfit);       /* no such kind */
 	warned_column(KIND, "\0\0", 2, 1, misfit);       /* more kinds than items */
 	warned_column(KIND, "\0", 1, 2, misfit);         /* fewer */
 	warned_column(KIND, "\1", 1, 1, misfit);         /* a free without distance */
@@ -363,6 +364,22 @@ static void test_wrong_blocks(void)
 		event_free(&w, 1, 1, event_alloc(&w, 1, 1, 1, 10));
 	event_free(&w, 1, 2, block);
 	warned(&w, 2002, "damaged after 2002 of 2003 events");
+}
+
+/* Thread 1 frees a block of the next lane, which has none: the latest one, and the first one. */
+static void test_wrong_lane(void)
+{
+	for (int code = 0; code < 2; code++) {
+		struct writer w;
+		struct column columns[COLUMNS];
+		memcpy(columns, good, sizeof columns);
+		columns[KIND] = (struct column){"\5", 1};
+		columns[NODE] = columns[SIZE] = (struct column){"", 0};
+		columns[ENDED] = (struct column){code ? "\1" : "\0", 1};
+		start(&w);
+		write_columns(&w, &good_head, 1, columns);
+		warned(&w, 0, "an event ends a block that is not live");
+	}
 }
 
 static void test_order_of_members(void)
@@ -531,6 +548,7 @@ int main(void)
 	test_wrong_heads();
 	test_wrong_columns();
 	test_wrong_blocks();
+	test_wrong_lane();
 	test_order_of_members();
 	test_absurd_sizes();
 	test_damage_in_the_middle();

@@ -281,9 +281,10 @@ static void test_coarse_times(void)
 	write_member(&w, EVENTS, &payload, 8);
 	free(payload.data);
 	w.time_us = 50;
-	w.allocations = 4;
-	w.successor[1] = w.previous_node[1] = 1;
-	w.last_size[1] = 10;
+	for (int i = 0; i < 4; i++)
+		count_allocation(&w, 1);
+	w.lanes[1].successor[1] = w.previous_node[1] = 1;
+	w.lanes[1].last_size[1] = 10;
 	event_alloc(&w, 1, 60, 1, 7); /* exact again */
 	struct outcome o = finish(&w, "{\"duration_us\":100}");
 	CHECK_NUMBER(o.replay.groups[1].lifetime_us, 4 + 4 + 32 + 1 + 40);
@@ -475,7 +476,7 @@ static void test_watch(void)
 /* ---- random events against a slow replay ----------------------------------------------------------------
  */
 
-enum { GROUPS = 6, SLOW_BLOCKS = 200000 };
+enum { GROUPS = 6, SLOW_BLOCKS = 200000, THREADS_MOST = 20 };
 
 struct slow_block {
 	uint64_t size, born, born_bytes;
@@ -549,18 +550,19 @@ static void slow_end(uint64_t number, uint64_t now)
 	slow_heap -= block->size;
 }
 
-/* 500,000 events of 4 threads; blocks of any age end, so that pages of all kinds come up: open, whole,
- * packed, packed again, dead; and packed ones whose sizes or times do not fit in 32 bits. */
+/* 500,000 events of 20 threads, so that some share a lane; blocks of any age end, so that pages of all kinds
+ * come up: open, whole, packed, packed again, dead; and packed ones whose sizes or times do not fit in 32
+ * bits. */
 static void test_random_events(void)
 {
 	struct writer w;
 	static uint64_t live[4096];
 	uint32_t live_count = 0;
-	uint64_t now = 0, count = 0, frees = 0, latest[5];
+	uint64_t now = 0, count = 0, frees = 0, latest[THREADS_MOST + 1];
 	memset(latest, 0xff, sizeof latest);
 	start(&w, GROUPS - 1);
 	while (count < SLOW_BLOCKS - 1) {
-		uint32_t thread = 1 + (uint32_t)(random_number() % 4),
+		uint32_t thread = 1 + (uint32_t)(random_number() % THREADS_MOST),
 			 node = 1 + (uint32_t)(random_number() % (GROUPS - 1));
 		uint64_t what = random_number() % 100,
 			 size = random_number() % 3 ? random_number() % 4000 : 64;

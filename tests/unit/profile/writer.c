@@ -116,9 +116,12 @@ void write_header(struct writer *writer)
 void writer_start(struct writer *writer)
 {
 	*writer = (struct writer){.node_count = 1, .node_capacity = 64};
-	writer->successor = calloc(writer->node_capacity, sizeof *writer->successor);
-	writer->last_size = calloc(writer->node_capacity, sizeof *writer->last_size);
-	need(writer->successor && writer->last_size, "no memory");
+	for (int i = 0; i < LANES; i++) {
+		struct lane *lane = &writer->lanes[i];
+		lane->successor = calloc(writer->node_capacity, sizeof *lane->successor);
+		lane->last_size = calloc(writer->node_capacity, sizeof *lane->last_size);
+		need(lane->successor && lane->last_size, "no memory");
+	}
 }
 
 void writer_free(struct writer *writer)
@@ -130,8 +133,13 @@ void writer_free(struct writer *writer)
 	free(writer->symbols.data);
 	for (int i = 0; i < 7; i++)
 		free(writer->columns[i].data);
-	free(writer->successor);
-	free(writer->last_size);
+	for (int i = 0; i < LANES; i++) {
+		for (int k = 0; k < 7; k++)
+			free(writer->lanes[i].columns[k].data);
+		free(writer->lanes[i].successor);
+		free(writer->lanes[i].last_size);
+	}
+	free(writer->places);
 }
 
 /* ---- modules, nodes, symbols ----------------------------------------------------------------------------
@@ -165,13 +173,16 @@ uint32_t add_node(struct writer *writer, uint32_t parent, int module, uint64_t a
 	if (id >= writer->node_capacity) {
 		uint32_t old = writer->node_capacity;
 		writer->node_capacity *= 2;
-		writer->successor =
-			realloc(writer->successor, writer->node_capacity * sizeof *writer->successor);
-		writer->last_size =
-			realloc(writer->last_size, writer->node_capacity * sizeof *writer->last_size);
-		need(writer->successor && writer->last_size, "no memory");
-		memset(writer->successor + old, 0, old * sizeof *writer->successor);
-		memset(writer->last_size + old, 0, old * sizeof *writer->last_size);
+		for (int i = 0; i < LANES; i++) {
+			struct lane *lane = &writer->lanes[i];
+			lane->successor =
+				realloc(lane->successor, writer->node_capacity * sizeof *lane->successor);
+			lane->last_size =
+				realloc(lane->last_size, writer->node_capacity * sizeof *lane->last_size);
+			need(lane->successor && lane->last_size, "no memory");
+			memset(lane->successor + old, 0, old * sizeof *lane->successor);
+			memset(lane->last_size + old, 0, old * sizeof *lane->last_size);
+		}
 	}
 	if (writer->node_items++ == 0) {
 		put_number(&writer->nodes, id);
@@ -245,14 +256,25 @@ static void end_run(struct writer *writer)
 	writer->run_length = 0;
 }
 
-static void begin_event(struct writer *writer, uint8_t kind, uint32_t thread, uint64_t time_us)
+/* Of what is no allocation's number: that number in the thread's own lane. */
+static struct place place_of(const struct writer *writer, uint32_t thread, uint64_t block)
+{
+	return block < writer->allocations ? writer->places[block] : (struct place){thread % LANES, block};
+}
+
+/* ended: the block that the event ends. */
+static void begin_event(struct writer *writer, uint8_t kind, uint32_t thread, uint64_t time_us,
+			const uint64_t *ended)
 {
 	need(time_us >= writer->time_us && thread < 256, "an event out of order");
 	if (writer->event_items == 65536)
 		write_events(writer);
 	if (writer->event_items++ == 0) {
 		writer->payload_time_us = writer->time_us;
-		writer->payload_allocations = writer->last_ended = writer->allocations;
+		writer->payload_allocations = writer->allocations;
+		for (int i = 0; i < LANES; i++)
+			for (int k = 0; k < LANES; k++)
+				writer->lanes[i].last_ended[k] = writer->lanes[k].allocations;
 		writer->unit_events = 0;
 		writer->last_thread = writer->earlier_thread = 0;
 	}
@@ -260,7 +282,9 @@ static void begin_event(struct writer *writer, uint8_t kind, uint32_t thread, ui
 		end_run(writer);
 	writer->run_thread = thread;
 	writer->run_length++;
-	put_byte(&writer->columns[KIND], kind);
+	uint32_t lane = ended ? place_of(writer, thread, *ended).lane : thread % LANES;
+	uint32_t further = (lane + LANES - thread % LANES) % LANES;
+	put_byte(&writer->lanes[thread % LANES].columns[KIND], (uint8_t)(kind + 4 * further));
 	uint64_t later = time_us - writer->time_us;
 	if (later == 1) {
 		put_number(&writer->columns[TIME], writer->unit_events * 2);
@@ -272,62 +296,78 @@ static void begin_event(struct writer *writer, uint8_t kind, uint32_t thread, ui
 	writer->time_us = time_us;
 }
 
-static void put_end(struct writer *writer, uint64_t block)
+static void put_end(struct writer *writer, uint32_t thread, uint64_t block)
 {
+	struct lane *lane = &writer->lanes[thread % LANES];
+	struct place place = place_of(writer, thread, block);
 	/* a writer may choose: by whether the block's number is odd */
-	int64_t step = (int64_t)(block - writer->last_ended);
-	if (block % 2)
-		put_number(&writer->columns[ENDED], (writer->allocations - 1 - block) * 2);
+	int64_t step = (int64_t)(place.number - lane->last_ended[place.lane]);
+	if (place.number % 2)
+		put_number(&lane->columns[ENDED],
+			   (writer->lanes[place.lane].allocations - 1 - place.number) * 2);
 	else
-		put_number(&writer->columns[ENDED],
+		put_number(&lane->columns[ENDED],
 			   step < 0 ? (uint64_t)(-step) * 4 - 1 : (uint64_t)step * 4 + 1);
-	writer->last_ended = block;
+	lane->last_ended[place.lane] = place.number;
+}
+
+uint64_t count_allocation(struct writer *writer, uint32_t thread)
+{
+	if (writer->allocations == writer->place_capacity) {
+		writer->place_capacity = writer->place_capacity * 2 + 64;
+		writer->places = realloc(writer->places, writer->place_capacity * sizeof *writer->places);
+		need(writer->places != NULL, "no memory");
+	}
+	writer->places[writer->allocations] =
+		(struct place){thread % LANES, writer->lanes[thread % LANES].allocations++};
+	return writer->allocations++;
 }
 
 static uint64_t put_begin(struct writer *writer, uint32_t thread, uint32_t node, uint64_t size)
 {
+	struct lane *lane = &writer->lanes[thread % LANES];
 	uint32_t *previous = &writer->previous_node[thread];
-	if (writer->successor[*previous] == node)
-		put_number(&writer->columns[NODE], 0);
+	if (lane->successor[*previous] == node)
+		put_number(&lane->columns[NODE], 0);
 	else {
 		int64_t step = (int64_t)node - *previous;
-		put_number(&writer->columns[NODE], step < 0 ? (uint64_t)(-step) * 2 : (uint64_t)step * 2 + 1);
+		put_number(&lane->columns[NODE], step < 0 ? (uint64_t)(-step) * 2 : (uint64_t)step * 2 + 1);
 	}
-	writer->successor[*previous] = node;
+	lane->successor[*previous] = node;
 	*previous = node;
-	if (writer->last_size[node] == size)
-		put_number(&writer->columns[SIZE], 0);
+	if (lane->last_size[node] == size)
+		put_number(&lane->columns[SIZE], 0);
 	else
-		put_number(&writer->columns[SIZE], size + 1);
-	writer->last_size[node] = size;
-	return writer->allocations++;
+		put_number(&lane->columns[SIZE], size + 1);
+	lane->last_size[node] = size;
+	return count_allocation(writer, thread);
 }
 
 uint64_t event_alloc(struct writer *writer, uint32_t thread, uint64_t time_us, uint32_t node, uint64_t size)
 {
-	begin_event(writer, 0, thread, time_us);
+	begin_event(writer, 0, thread, time_us, NULL);
 	return put_begin(writer, thread, node, size);
 }
 
 void event_free(struct writer *writer, uint32_t thread, uint64_t time_us, uint64_t block)
 {
-	begin_event(writer, 1, thread, time_us);
-	put_end(writer, block);
+	begin_event(writer, 1, thread, time_us, &block);
+	put_end(writer, thread, block);
 }
 
 uint64_t event_move(struct writer *writer, uint32_t thread, uint64_t time_us, uint64_t block, uint32_t node,
 		    uint64_t size)
 {
-	begin_event(writer, 2, thread, time_us);
-	put_end(writer, block);
+	begin_event(writer, 2, thread, time_us, &block);
+	put_end(writer, thread, block);
 	return put_begin(writer, thread, node, size);
 }
 
 uint64_t event_resize(struct writer *writer, uint32_t thread, uint64_t time_us, uint64_t block, uint32_t node,
 		      uint64_t size)
 {
-	begin_event(writer, 3, thread, time_us);
-	put_end(writer, block);
+	begin_event(writer, 3, thread, time_us, &block);
+	put_end(writer, thread, block);
 	return put_begin(writer, thread, node, size);
 }
 
@@ -343,9 +383,15 @@ void write_events(struct writer *writer)
 	put_number(&payload, 1); /* unit */
 	put_number(&payload, 1); /* grain */
 	for (int i = 0; i < 7; i++) {
-		put_number(&payload, writer->columns[i].count);
-		put_bytes(&payload, writer->columns[i].data, writer->columns[i].count);
-		writer->columns[i].count = 0;
+		struct bytes *column = &writer->columns[i];
+		for (int k = 0; k < LANES; k++) {
+			struct bytes *part = &writer->lanes[k].columns[i];
+			put_bytes(column, part->data, part->count);
+			part->count = 0;
+		}
+		put_number(&payload, column->count);
+		put_bytes(&payload, column->data, column->count);
+		column->count = 0;
 	}
 	write_member(writer, EVENTS, &payload, writer->event_items);
 	writer->event_items = 0;

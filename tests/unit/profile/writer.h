@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FORMAT "2" /* FORMAT.md's version */
+#define FORMAT "3" /* FORMAT.md's version */
 
 enum {
 	HEADER = 1,
@@ -31,19 +31,37 @@ void put_number(struct bytes *bytes, uint64_t value); /* varint */
 void put_signed(struct bytes *bytes, int64_t value);  /* zigzag */
 void put_text(struct bytes *bytes, const char *text);
 
+enum { LANES = 8 };
+
+/* Threads with the same id modulo LANES. */
+struct lane {
+	struct bytes columns[7]; /* of the payload in the making; not thread and time */
+	uint32_t *successor;     /* of each node */
+	uint64_t *last_size;
+	uint64_t allocations;
+	uint64_t last_ended[LANES]; /* by the block's lane */
+};
+
+/* Where an allocation's number leads. */
+struct place {
+	uint32_t lane;
+	uint64_t number; /* in the lane */
+};
+
 struct writer {
 	struct bytes file;
-	struct bytes modules, nodes, names, symbols, columns[7]; /* payloads in the making */
+	struct bytes modules, nodes, names, symbols, columns[7]; /* payloads in the making; thread and time */
+	struct lane lanes[LANES];
 	uint32_t module_items, node_items, name_items, symbol_items, event_items;
 	uint32_t module_count, node_count, node_capacity;
 	uint64_t node_address, symbol_address; /* previous ones of the payload */
 	uint32_t run_thread, run_length, last_thread, earlier_thread;
 	uint64_t time_us, allocations;
+	struct place *places; /* of each allocation */
+	uint64_t place_capacity;
 	uint64_t payload_time_us, payload_allocations; /* before its first event */
-	uint64_t unit_events, last_ended;              /* unit_events: in the microsecond */
-	uint32_t *successor;                           /* of each node */
-	uint64_t *last_size;
-	uint32_t previous_node[256]; /* of each thread */
+	uint64_t unit_events;                          /* in the microsecond */
+	uint32_t previous_node[256];                   /* of each thread */
 };
 
 void writer_start(struct writer *writer);
@@ -72,6 +90,9 @@ uint64_t event_move(struct writer *writer, uint32_t thread, uint64_t time_us, ui
 uint64_t event_resize(struct writer *writer, uint32_t thread, uint64_t time_us, uint64_t block, uint32_t node,
 		      uint64_t size);
 void write_events(struct writer *writer);
+/* For events that are written otherwise: an allocation of that thread has its number now, which is returned.
+ */
+uint64_t count_allocation(struct writer *writer, uint32_t thread);
 
 void save_bytes(const char *path, const void *data, size_t count);
 /* Saves the file under a name of the test's own in the current directory; returns the name. */

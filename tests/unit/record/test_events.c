@@ -125,10 +125,10 @@ static void test_bytes(void)
 	check_member(HS_MEMBER_NODES, 2, (uint8_t[]){1, 1, 0, 0x80, 0x40, 1, 0, 16}, 8);
 	check_member(HS_MEMBER_EVENTS, 4,
 		     (uint8_t[]){
-			     0, 6,  0, 1,  1, /* from 0 to 6 us, no allocations before; exact */
-			     0,               /* no copies */
-			     4, 0,  0, 2,  1, /* alloc, alloc, move, free */
-			     4, 5,  1, 1,  2, /* three events of thread 1, one of thread 2 */
+			     0, 6,  0, 1,  1,  /* from 0 to 6 us, no allocations before; exact */
+			     0,                /* no copies */
+			     4, 0,  0, 2,  29, /* alloc, alloc, move, free seven lanes on */
+			     4, 5,  1, 1,  2,  /* three events of thread 1, one of thread 2 */
 			     5, 0,  2, 3,  2,
 			     2,           /* none at 0; one each at 1, 2 (and 3 us on, 2 more than 1), 5 us */
 			     3, 3,  1, 3, /* nodes 1 (from 0), 1 (from 1), 2 (from 1) */
@@ -140,14 +140,14 @@ static void test_bytes(void)
 	check_member(HS_MEMBER_THREADS, 2, (uint8_t[]){1, 0xbc, 5, 4, 'm', 'a', 'i', 'n', 2, 0xbd, 5, 0}, 12);
 	check_member(HS_MEMBER_EVENTS, 1,
 		     (uint8_t[]){
-			     6, 1, 3, 1, 1, /* 6 us, one more; three allocations */
-			     0,             /* no copies */
-			     1, 3,          /* resize */
-			     2, 1, 2,       /* thread 2 */
-			     1, 0,          /* no event at 6 us */
-			     1, 5,          /* node 2, from 0: 1 + zigzag 4 */
-			     1, 0,          /* 64 again */
-			     1, 0,          /* the latest allocation */
+			     6, 1,  3, 1, 1, /* 6 us, one more; three allocations */
+			     0,              /* no copies */
+			     1, 31,          /* resize of a block seven lanes on */
+			     2, 1,  2,       /* thread 2 */
+			     1, 0,           /* no event at 6 us */
+			     1, 5,           /* node 2, from 0: 1 + zigzag 4 */
+			     1, 65,          /* 64, new to the lane */
+			     1, 0,           /* the latest allocation */
 		     },
 		     19);
 
@@ -213,8 +213,8 @@ static void test_thread_runs(void)
 			10, 1, 1, 1, 2, 0, 1, 3, 0, 1, /* 1, 2, back to 1, 3, back to 1, */
 			2,                             /* 2 */
 			1,  0,                         /* none at 0 us */
-			6,  3, 0, 1, 0, 0, 0, /* from 0 to 1, remembered for thread 2; from 1 to itself */
-			6,  9, 0, 0, 0, 0, 0, /* 8 bytes each */
+			6,  3, 1, 0, 3, 1, 3, /* each lane's: from 0 to 1, from 1 to itself, as remembered */
+			6,  9, 0, 0, 9, 0, 9, /* 8 bytes each */
 			0,
 		},
 		41);
@@ -246,6 +246,136 @@ static void test_copies(void)
 			     2, 0,  0,          /* each the latest */
 		     },
 		     31);
+	end();
+}
+
+/* Two threads end each other's blocks. */
+static void test_lanes(void)
+{
+	begin();
+	item(HS_ITEM_ALLOC, 0, 1, 0xa0, 8, 1);
+	item(HS_ITEM_ALLOC, 1, 1, 0xb0, 16, 2);
+	item(HS_ITEM_ALLOC, 0, 1, 0xc0, 8, 1);
+	item(HS_ITEM_FREE, 1, 1, 0xa0, 0, 0);
+	item(HS_ITEM_DETACH, 0, 1, 0xb0, 24, 2);
+	item(HS_ITEM_ATTACH, 0, 1, 0xd0, 24, 2);
+	item(HS_ITEM_FREE, 1, 1, 0xc0, 0, 0);
+	item(HS_ITEM_RESIZE, 1, 1, 0xd0, 32, 2);
+	item(HS_ITEM_FREE, 0, 1, 0xd0, 0, 0);
+	CHECK_NUMBER(hs_encoder_flush(&encoder), 0);
+	lseek(file, 0, SEEK_SET);
+	check_member(HS_MEMBER_NODES, 2, (uint8_t[]){1, 1, 0, 0x80, 0x40, 1, 0, 16}, 8);
+	/* The kind has 4 * 1 more where thread 1 ends a block of thread 2, and 4 * 7 the other way round.
+	 * Blocks of thread 1 are 0xa0, 0xc0 and 0xd0, of thread 2 0xb0 and the same 0xd0 later. */
+	check_member(HS_MEMBER_EVENTS, 8,
+		     (uint8_t[]){
+			     0,
+			     1,
+			     0,
+			     1,
+			     1, /* from 0 to 1 us */
+			     0, /* no copies */
+			     /* thread 1: alloc, alloc, move, free; thread 2: alloc, free, free, resize */
+			     8,
+			     0,
+			     0,
+			     6,
+			     5,
+			     0,
+			     29,
+			     29,
+			     31,
+			     9,
+			     1,
+			     1,
+			     1,
+			     2,
+			     0,
+			     0,
+			     0,
+			     2,
+			     0, /* in turn, but two of thread 2 before the last */
+			     1,
+			     0, /* none at 0 us */
+			     5,
+			     3,
+			     1,
+			     3,
+			     5,
+			     1, /* 0 to 1, 1, 2; 0 to 2, 2 */
+			     5,
+			     9,
+			     0,
+			     25,
+			     17,
+			     33, /* 8, again, 24; 16, 32 */
+			     /* thread 2's latest; its latest; thread 1's 0 as before the payload, 1: one is
+			      * younger, the latest */
+			     5,
+			     0,
+			     0,
+			     1,
+			     2,
+			     0,
+		     },
+		     45);
+	CHECK_NUMBER(encoder.now.live_blocks, 0);
+	CHECK_NUMBER(encoder.now.frees, 3);
+	CHECK_NUMBER(encoder.now.temporary, 1); /* the last */
+	end();
+}
+
+/* Events of two threads in turn: each lane repeats itself, whatever the other does. */
+static void test_copies_in_lanes(void)
+{
+	begin();
+	for (uint64_t i = 0; i < 24; i++)
+		item(i / 2 % 2 ? HS_ITEM_FREE : HS_ITEM_ALLOC, i % 2, 1, i % 2 ? 0xa0 : 0xb0, 8, 1);
+	item(HS_ITEM_ALLOC, 0, 1, 0xb0, 100, 1);
+	CHECK_NUMBER(hs_encoder_flush(&encoder), 0);
+	lseek(file, 0, SEEK_SET);
+	check_member(HS_MEMBER_NODES, 1, (uint8_t[]){1, 1, 0, 0x80, 0x40}, 5);
+	/* Each lane as in test_copies; between their copies stand the first lane's last event, and the second
+	 * one's first five. */
+	check_member(
+		HS_MEMBER_EVENTS, 25,
+		(uint8_t[]){
+			0,  1, 0, 1, 1,         /* from 0 to 1 us */
+			6,  5, 7, 2, 6,   7, 2, /* five events, seven copies; six, seven */
+			11, 0, 1, 0, 1,   0, 0, 0, 1, 0, 1, 0, 27, 1, 1, 1, 2, /* threads 1 and 2 in turn */
+			0,  0, 0, 0, 0,   0, 0, 0, 0, 0, 0, 0, 0,  0, 0, 0, 0,
+			0,  0, 0, 0, 0,   0, 1, 0, /* none at 0 us */
+			7,  3, 1, 0, 0,   3, 1, 0, /* nodes */
+			7,  9, 0, 0, 101, 9, 0, 0, /* sizes */
+			4,  0, 0, 0, 0,            /* each the latest of its lane */
+		},
+		75);
+	end();
+}
+
+/* Two threads, each in work that repeats, take turns at random: all columns but threads (and times, all 1 us)
+ * have next to nothing. */
+static void test_equal_work(void)
+{
+	enum { EVENTS = 60000, SITES = 5 };
+	uint64_t steps[2] = {0}, random = 88172645463325252u, bytes = 0;
+	begin();
+	for (uint64_t i = 0; i < EVENTS; i++) {
+		random ^= random << 13;
+		random ^= random >> 7;
+		random ^= random << 17;
+		unsigned thread = random >> 40 & 1;
+		uint64_t step = steps[thread]++ % (2 * SITES);
+		item(step < SITES ? HS_ITEM_ALLOC : HS_ITEM_FREE, thread, 1,
+		     0x10000 * (1 + thread) + step % SITES * 16, 8 + step, (uint32_t)step % 2 + 1);
+	}
+	for (unsigned lane = 1; lane <= 2; lane++)
+		for (unsigned i = 0; i < HS_COLUMNS; i++)
+			bytes += encoder.lanes[lane]->events.parts[i].count;
+	CHECK(bytes < 200);
+	CHECK_NUMBER(hs_encoder_flush(&encoder), 0);
+	CHECK_NUMBER(encoder.written.events, EVENTS);
+	CHECK(encoder.writer.offset < EVENTS / 5); /* a bit for each turn is an eighth */
 	end();
 }
 
@@ -476,6 +606,9 @@ int main(void)
 	test_runs();
 	test_thread_runs();
 	test_copies();
+	test_lanes();
+	test_copies_in_lanes();
+	test_equal_work();
 	test_large_sizes();
 	test_coarse_times();
 	test_modules();

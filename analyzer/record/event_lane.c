@@ -1,0 +1,204 @@
+/* Codes of one lane's events -> bytes of the columns. */
+#include "record/event_lane.h"
+
+#include "heapscope/varint.h"
+
+/* Copies. Positions are looked up by the LOOK events that follow; shorter copies save nothing. */
+enum { LOOK = 4, PATIENCE_BITS = 5 };
+
+enum { KIND_MASK = (1 << HS_CODED_KIND_BITS) - 1 };
+
+_Static_assert(HS_LANE_RING_LEAST % HS_LANE_STRIDE == 0 && HS_EVENTS_A_MEMBER % HS_LANE_STRIDE == 0 &&
+		       HS_LANE_RING_LEAST > 2 * HS_LANE_STRIDE,
+	       "a limit is where either ends");
+
+void hs_event_lane_init(struct hs_event_lane *lane)
+{
+	*lane = (struct hs_event_lane){0};
+	lane->events = hs_allocate(HS_LANE_RING_MOST * sizeof *lane->events);
+	lane->seen = hs_allocate(HS_LANE_RING_MOST * sizeof *lane->seen);
+	for (unsigned i = 0; i < HS_COLUMNS; i++)
+		hs_bytes_room(&lane->parts[i], HS_EVENTS_A_MEMBER); /* enough for most */
+}
+
+void hs_event_lane_free(struct hs_event_lane *lane)
+{
+	free(lane->events);
+	free(lane->seen);
+	free(lane->large);
+	for (unsigned i = 0; i < HS_COLUMNS; i++)
+		hs_bytes_free(&lane->parts[i]);
+	*lane = (struct hs_event_lane){0};
+}
+
+void hs_event_lane_start(struct hs_event_lane *lane, uint32_t ring)
+{
+	lane->next = lane->limit = lane->packed = lane->events;
+	lane->count = lane->put = lane->at = lane->misses = lane->copied = lane->distance = 0;
+	lane->plain_first = lane->large_count = lane->large_put = 0;
+	for (unsigned i = 0; i < HS_COLUMNS; i++)
+		lane->parts[i].count = 0;
+	lane->ring_mask = ring - 1;
+	lane->distance_most = ring - 2 * HS_LANE_STRIDE;
+	lane->seen_shift = 64 - (unsigned)__builtin_ctz(ring);
+	memset(lane->seen, 0, ring * sizeof *lane->seen);
+}
+
+static inline const struct hs_coded_event *event_at(const struct hs_event_lane *lane, uint32_t i)
+{
+	return &lane->events[i & lane->ring_mask];
+}
+
+static inline uint32_t look_up(const struct hs_event_lane *lane, uint32_t at)
+{
+	uint64_t sum = 0;
+	for (uint32_t i = at; i < at + LOOK; i++) {
+		const struct hs_coded_event *event = event_at(lane, i);
+		uint64_t both = (uint64_t)event->size << 32 | event->node;
+		sum = (sum ^ both ^ event->ended >> HS_CODED_KIND_BITS << 15 ^
+		       (event->ended & KIND_MASK) << 13) *
+		      0x9e3779b97f4a7c15u;
+		sum ^= sum >> 29;
+	}
+	return (uint32_t)(sum * 0x9e3779b97f4a7c15u >> lane->seen_shift);
+}
+
+/* Whether event i is a copy of the one `distance` before it. */
+static inline bool same(const struct hs_event_lane *lane, uint32_t i, uint32_t distance)
+{
+	const struct hs_coded_event *event = event_at(lane, i);
+	const struct hs_coded_event *earlier = event_at(lane, i - distance);
+	return ((event->ended ^ earlier->ended) | (event->node ^ earlier->node) |
+		(event->size ^ earlier->size)) == 0 &&
+	       event->size != HS_CODED_LARGE;
+}
+
+/* One or two bytes without a branch that nobody can foresee; may write a byte more than it uses. */
+static inline uint8_t *put_value(uint8_t *at, uint64_t value)
+{
+	if (__builtin_expect(value >= 1 << 14, 0))
+		return hs_varint_put(at, value);
+	unsigned two = value > 0x7f;
+	uint16_t bytes = (uint16_t)(value + (value & ~UINT64_C(0x7f)) + (two << 7));
+	memcpy(at, &bytes, sizeof bytes);
+	return at + 1 + two;
+}
+
+/* `count` events in a row, the next after those in the parts, that are no copies. */
+static void put_row(struct hs_event_lane *lane, uint32_t count)
+{
+	struct hs_bytes *parts = lane->parts;
+	uint8_t *kind = hs_bytes_room(&parts[HS_COLUMN_KIND], count);
+	uint8_t *node = hs_bytes_room(&parts[HS_COLUMN_NODE], (size_t)count * HS_VARINT_MOST);
+	uint8_t *size = hs_bytes_room(&parts[HS_COLUMN_SIZE], (size_t)count * HS_VARINT_MOST);
+	uint8_t *ended = hs_bytes_room(&parts[HS_COLUMN_ENDED], (size_t)count * HS_VARINT_MOST);
+	const struct hs_coded_event *event = event_at(lane, lane->put), *end = event + count;
+	for (; event < end; event++) {
+		unsigned is = event->ended % HS_EVENT_KINDS;
+		*kind++ = event->ended & KIND_MASK;
+		if (is != HS_EVENT_ALLOC) {
+			ended = put_value(ended, event->ended >> HS_CODED_KIND_BITS);
+			if (is == HS_EVENT_FREE)
+				continue;
+		}
+		node = put_value(node, event->node);
+		if (__builtin_expect(event->size != HS_CODED_LARGE, 1))
+			size = put_value(size, event->size);
+		else
+			size = hs_varint_put(size, lane->large[lane->large_put++]);
+	}
+	parts[HS_COLUMN_KIND].count += count;
+	parts[HS_COLUMN_NODE].count = (size_t)(node - parts[HS_COLUMN_NODE].data);
+	parts[HS_COLUMN_SIZE].count = (size_t)(size - parts[HS_COLUMN_SIZE].data);
+	parts[HS_COLUMN_ENDED].count = (size_t)(ended - parts[HS_COLUMN_ENDED].data);
+	lane->put += count;
+}
+
+/* Events that are no copies: those that are not in the parts yet, up to `end`. */
+static void put_plain(struct hs_event_lane *lane, uint32_t end)
+{
+	while (lane->put < end) {
+		uint32_t count = end - lane->put, row = lane->ring_mask + 1 - (lane->put & lane->ring_mask);
+		put_row(lane, count < row ? count : row);
+	}
+}
+
+/* The copy that ends before `at`, and what stands before it. */
+static void put_copy(struct hs_event_lane *lane)
+{
+	struct hs_bytes *out = &lane->parts[HS_COLUMN_COPIES];
+	if (lane->copied)
+		hs_bytes_varint(out, lane->copy - lane->copied);
+	else
+		lane->plain_first = lane->copy;
+	hs_bytes_varint(out, lane->at - lane->copy);
+	hs_bytes_varint(out, lane->distance);
+	lane->put = lane->copied = lane->at;
+	lane->distance = lane->misses = 0;
+}
+
+/* Follows the copy that `at` is in. Returns false if all events so far belong to it. */
+static bool end_copy(struct hs_event_lane *lane)
+{
+	uint32_t at = lane->at;
+	while (at < lane->count && same(lane, at, lane->distance))
+		at++;
+	lane->at = at;
+	if (at == lane->count)
+		return false;
+	put_copy(lane);
+	return true;
+}
+
+/* Whether the events at `at` are those of a time before: then a copy begins, perhaps with some that stand
+ * before them. */
+static bool begin_copy(struct hs_event_lane *lane)
+{
+	uint32_t at = lane->at, *seen = &lane->seen[look_up(lane, at)], distance = at + 1 - *seen;
+	bool known = *seen && distance <= lane->distance_most;
+	*seen = at + 1;
+	for (unsigned i = 0; known && i < LOOK; i++)
+		known = same(lane, at + i, distance);
+	if (!known)
+		return false;
+	while (at > lane->put && at > distance && same(lane, at - 1, distance))
+		at--;
+	put_plain(lane, at);
+	lane->distance = distance;
+	lane->copy = at;
+	lane->at += LOOK;
+	return true;
+}
+
+void hs_event_lane_pack(struct hs_event_lane *lane)
+{
+	lane->count += (uint32_t)(lane->next - lane->packed);
+	if (lane->next == lane->events + lane->ring_mask + 1)
+		lane->next = lane->events;
+	lane->packed = lane->next;
+	lane->limit = lane->next + HS_LANE_STRIDE;
+	while (!lane->distance || end_copy(lane)) {
+		if (lane->at + LOOK > lane->count)
+			break;
+		/* where nothing repeats, look less and less often */
+		if (!begin_copy(lane))
+			lane->at += 1 + (lane->misses++ >> PATIENCE_BITS);
+	}
+	if (!lane->distance && lane->at > lane->put)
+		put_plain(lane, lane->at < lane->count ? lane->at : lane->count);
+}
+
+void hs_event_lane_finish(struct hs_event_lane *lane)
+{
+	hs_event_lane_pack(lane);
+	if (lane->distance)
+		put_copy(lane);
+	else
+		put_plain(lane, lane->count);
+}
+
+void hs_event_lane_keep_large(struct hs_event_lane *lane, uint64_t code)
+{
+	lane->large = hs_grow(lane->large, lane->large_count, &lane->large_capacity, sizeof *lane->large);
+	lane->large[lane->large_count++] = code;
+}
