@@ -19,8 +19,9 @@ extern _Atomic(struct rule_table *) hs_rules;
 
 static inline uint64_t rule_slot(uint64_t pc)
 {
-	return pc ^
-	       pc >> 7; /* the low bits of return addresses are random enough, and a product takes longer */
+	/* Return addresses are random enough, and a product takes longer. Without the low bits those that are
+	 * near each other share cache lines. */
+	return pc >> 3 ^ pc >> 12;
 }
 
 /* Finds or compiles the rule of a pc that the table does not hold where it is looked for first. */
