@@ -12,6 +12,11 @@ void *hs_pages(size_t bytes)
 	return pages == MAP_FAILED ? NULL : pages;
 }
 
+void *hs_table_pages(size_t bytes)
+{
+	return hs_pages(bytes);
+}
+
 void hs_pages_free(void *pages, size_t bytes)
 {
 	munmap(pages, bytes);
