@@ -166,6 +166,7 @@ static inline enum hs_decode_result hs_decode(const uint64_t *words, uint32_t av
 	}
 	return HS_DECODE_ITEM;
 }
+
 /* The next record of a stream if it is an allocation or a free in the short form, as nearly all are. */
 struct hs_lead {
 	const uint64_t *at, *end; /* words */
@@ -207,6 +208,7 @@ static inline __attribute__((always_inline)) bool hs_lead_take(struct hs_lead *l
 	}
 	return hs_lead_look(lead);
 }
+
 _Static_assert(HS_RECORD_FREE == 0 && HS_RECORD_ALLOC == 1 && HS_RECORD_REALLOC == 2,
 	       "words of a record = kind + 1");
 

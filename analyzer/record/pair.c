@@ -249,6 +249,7 @@ HOT void take(struct hs_pairing *pairs, const struct hs_item *item, uint32_t *ce
 	else
 		take_rare(pairs, item, cell);
 }
+
 static void take_slice(struct hs_pairing *pairs, const struct hs_item *items, uint32_t count)
 {
 	uint32_t *cells[SLICE_ITEMS];

@@ -65,6 +65,13 @@ static void end(void)
 	close(file);
 }
 
+/* What there is goes to the file, which is then read from its beginning. */
+static void write_out(void)
+{
+	CHECK_NUMBER(hs_encoder_flush(&encoder), 0);
+	lseek(file, 0, SEEK_SET);
+}
+
 static void item(enum hs_item_kind kind, unsigned stream, uint64_t us, uint64_t address, uint64_t size,
 		 uint32_t node)
 {
@@ -103,6 +110,12 @@ static void check_member(uint8_t kind, uint32_t items, const uint8_t *payload, s
 		}
 }
 
+/* The first node and no other. */
+static void check_node_1(void)
+{
+	check_member(HS_MEMBER_NODES, 1, (uint8_t[]){1, 1, 0, 0x80, 0x40}, 5);
+}
+
 static void test_bytes(void)
 {
 	begin();
@@ -118,8 +131,7 @@ static void test_bytes(void)
 	CHECK_NUMBER(hs_encoder_flush_threads(&encoder, encoder.thread_count), 0);
 	/* Numbering goes on: */
 	item(HS_ITEM_RESIZE, 1, 7, 0xc0, 64, 2);
-	CHECK_NUMBER(hs_encoder_flush(&encoder), 0);
-	lseek(file, 0, SEEK_SET);
+	write_out();
 
 	/* id - parent, no module, address 0x1000; id - parent, no module, + 8 */
 	check_member(HS_MEMBER_NODES, 2, (uint8_t[]){1, 1, 0, 0x80, 0x40, 1, 0, 16}, 8);
@@ -174,9 +186,8 @@ static void test_runs(void)
 	item(HS_ITEM_FREE, 0, 4, 0x30, 0, 0);
 	item(HS_ITEM_FREE, 0, 4, 0x60, 0, 0);
 	item(HS_ITEM_FREE, 0, 4, 0x50, 0, 0);
-	CHECK_NUMBER(hs_encoder_flush(&encoder), 0);
-	lseek(file, 0, SEEK_SET);
-	check_member(HS_MEMBER_NODES, 1, (uint8_t[]){1, 1, 0, 0x80, 0x40}, 5);
+	write_out();
+	check_node_1();
 	/* Ended blocks: 0 as before the payload; 1 and 2, one onwards each; 5, none is younger; 4, one is. */
 	check_member(HS_MEMBER_EVENTS, 11,
 		     (uint8_t[]){
@@ -201,9 +212,8 @@ static void test_thread_runs(void)
 	begin();
 	for (uint64_t i = 0; i < 6; i++)
 		item(HS_ITEM_ALLOC, order[i], 1, 0x10 + i * 16, 8, 1);
-	CHECK_NUMBER(hs_encoder_flush(&encoder), 0);
-	lseek(file, 0, SEEK_SET);
-	check_member(HS_MEMBER_NODES, 1, (uint8_t[]){1, 1, 0, 0x80, 0x40}, 5);
+	write_out();
+	check_node_1();
 	check_member(
 		HS_MEMBER_EVENTS, 6,
 		(uint8_t[]){
@@ -229,9 +239,8 @@ static void test_copies(void)
 		item(HS_ITEM_ALLOC, 0, 1, 0xa0, 8, 1);
 		item(HS_ITEM_FREE, 0, 1, 0xa0, 0, 0);
 	}
-	CHECK_NUMBER(hs_encoder_flush(&encoder), 0);
-	lseek(file, 0, SEEK_SET);
-	check_member(HS_MEMBER_NODES, 1, (uint8_t[]){1, 1, 0, 0x80, 0x40}, 5);
+	write_out();
+	check_node_1();
 	/* The node codes of the first two allocations are 3 and 1, then 0; the size of the first is told:
 	 * from the third allocation on the two events repeat; and the free before it is one of them. */
 	check_member(HS_MEMBER_EVENTS, 12,
@@ -262,8 +271,7 @@ static void test_lanes(void)
 	item(HS_ITEM_FREE, 1, 1, 0xc0, 0, 0);
 	item(HS_ITEM_RESIZE, 1, 1, 0xd0, 32, 2);
 	item(HS_ITEM_FREE, 0, 1, 0xd0, 0, 0);
-	CHECK_NUMBER(hs_encoder_flush(&encoder), 0);
-	lseek(file, 0, SEEK_SET);
+	write_out();
 	check_member(HS_MEMBER_NODES, 2, (uint8_t[]){1, 1, 0, 0x80, 0x40, 1, 0, 16}, 8);
 	/* The kind has 4 * 1 more where thread 1 ends a block of thread 2, and 4 * 7 the other way round.
 	 * Blocks of thread 1 are 0xa0, 0xc0 and 0xd0, of thread 2 0xb0 and the same 0xd0 later. */
@@ -332,9 +340,8 @@ static void test_copies_in_lanes(void)
 	for (uint64_t i = 0; i < 24; i++)
 		item(i / 2 % 2 ? HS_ITEM_FREE : HS_ITEM_ALLOC, i % 2, 1, i % 2 ? 0xa0 : 0xb0, 8, 1);
 	item(HS_ITEM_ALLOC, 0, 1, 0xb0, 100, 1);
-	CHECK_NUMBER(hs_encoder_flush(&encoder), 0);
-	lseek(file, 0, SEEK_SET);
-	check_member(HS_MEMBER_NODES, 1, (uint8_t[]){1, 1, 0, 0x80, 0x40}, 5);
+	write_out();
+	check_node_1();
 	/* Each lane as in test_copies; between their copies stand the first lane's last event, and the second
 	 * one's first five. */
 	check_member(
@@ -387,9 +394,8 @@ static void test_large_sizes(void)
 		item(HS_ITEM_ALLOC, 0, 1, 0xa0, i % 2 ? 8 : (5ull << 30) + (uint64_t)i, 1);
 		item(HS_ITEM_FREE, 0, 1, 0xa0, 0, 0);
 	}
-	CHECK_NUMBER(hs_encoder_flush(&encoder), 0);
-	lseek(file, 0, SEEK_SET);
-	check_member(HS_MEMBER_NODES, 1, (uint8_t[]){1, 1, 0, 0x80, 0x40}, 5);
+	write_out();
+	check_node_1();
 	check_member(HS_MEMBER_EVENTS, 12,
 		     (uint8_t[]){
 			     0,    1,    0,    1,    1, /* from 0 to 1 us */
@@ -421,9 +427,8 @@ static void test_coarse_times(void)
 	for (uint64_t i = 0; i < EVENTS; i++)
 		item(HS_ITEM_ALLOC, 0, i < DENSE ? 1 + i : DENSE + (i - DENSE + 1) * 16, 0x10000 + i * 16, 8,
 		     1);
-	CHECK_NUMBER(hs_encoder_flush(&encoder), 0);
-	lseek(file, 0, SEEK_SET);
-	check_member(HS_MEMBER_NODES, 1, (uint8_t[]){1, 1, 0, 0x80, 0x40}, 5);
+	write_out();
+	check_node_1();
 	payload[at++] = 0xc1; /* bytes of the column: 1 + 299 + 1 + 50 + 2 * 49 = 449 */
 	payload[at++] = 3;
 	/* 4900 events in 401 units: half of the usual 12.2 is 6.1, of which the power of two is 4. The first
@@ -458,8 +463,7 @@ static void test_modules(void)
 						 .flags = 1};
 	hs_encoder_module(&encoder, &module);
 	hs_encoder_unload(&encoder, 0, 9);
-	CHECK_NUMBER(hs_encoder_flush(&encoder), 0);
-	lseek(file, 0, SEEK_SET);
+	write_out();
 	check_member(HS_MEMBER_MODULES, 2,
 		     (uint8_t[]){1, 0, 0x80, 0x20, 0x80, 4, 0x80, 0x20, 5, 2, '/', 'a', 2, 1, 2, 1, 2, 0, 9},
 		     19);
