@@ -9,11 +9,16 @@
 /* Blocks as large as that go back to the system when they are freed. By default glibc keeps them for smaller
  * ones once it has seen any freed, and the large arrays of the steps of a replay add up. */
 enum { LARGE_BLOCK_BYTES = 256 << 10 };
+/* The heap for smaller blocks grows and shrinks in larger steps than glibc's 128 KiB: a replay that frees its
+ * live blocks would call the system for every few pages of them. */
+enum { HEAP_STEP_BYTES = 1 << 20, HEAP_SPARE_BYTES = 4 << 20 };
 
 struct hs_profile *hs_open_profile(const char *path, const struct hs_hiding *hiding)
 {
 	struct hs_error error = {{0}};
 	mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK_BYTES);
+	mallopt(M_TOP_PAD, HEAP_STEP_BYTES);
+	mallopt(M_TRIM_THRESHOLD, HEAP_SPARE_BYTES);
 	struct hs_profile *profile = hs_profile_load(path, &error);
 	if (profile == NULL) {
 		hs_notice(error.text);
