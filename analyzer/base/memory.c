@@ -18,6 +18,12 @@ void *hs_allocate(size_t bytes)
 	return checked(malloc(bytes ? bytes : 1));
 }
 
+void *hs_allocate_apart(size_t bytes)
+{
+	enum { PAIR_OF_LINES = 128 }; /* processors fetch the second one, too */
+	return checked(aligned_alloc(PAIR_OF_LINES, (bytes / PAIR_OF_LINES + 1) * PAIR_OF_LINES));
+}
+
 void *hs_allocate_zero(size_t count, size_t bytes)
 {
 	return checked(calloc(count ? count : 1, bytes ? bytes : 1));

@@ -7,6 +7,9 @@
 
 void *hs_allocate(size_t bytes);                    /* never NULL; contents undefined */
 void *hs_allocate_zero(size_t count, size_t bytes); /* never NULL; checks the product */
+/* Likewise undefined; shares no lines of the cache with other memory: for what a thread writes all the time
+ * while others are at work. */
+void *hs_allocate_apart(size_t bytes);
 void *hs_reallocate(void *block, size_t count, size_t bytes);
 char *hs_copy_string(const char *text);
 

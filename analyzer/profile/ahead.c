@@ -1,5 +1,7 @@
-/* Events members, inflated and unpacked by worker threads while the replay is busy with earlier ones. A ring
- * of slots bounds the memory. The reader never waits for work that nobody has begun: it does it itself. */
+/* Events members, made ready by worker threads while the replay is busy with earlier ones: inflated and
+ * unpacked by whoever is free, decoded one after another. A ring of slots bounds the memory. The reader does
+ * what there is to do, too, rather than wait: so all cores are busy, whichever part takes longer. */
+#include "decoder.h"
 #include "events.h"
 
 #include "base/memory.h"
@@ -14,8 +16,10 @@ enum { MEMBERS_WORTH_THREADS = 4 };
 /* Two keep ahead of any replay: it takes longer than inflating and unpacking. A slot takes 2 MB. */
 enum { WORKERS_MOST = 2, SLOTS_MOST = WORKERS_MOST + 2 };
 
+enum slot_state { SLOT_EMPTY, SLOT_UNPACKED, SLOT_READY };
+
 struct slot {
-	bool done;
+	enum slot_state state;
 	bool damaged;
 	struct hs_error error;
 	struct hs_events *events;
@@ -30,11 +34,14 @@ struct hs_ahead {
 	struct slot slots[SLOTS_MOST]; /* the n-th events member is made in slot n % slot_count */
 	pthread_t workers[WORKERS_MOST];
 	uint32_t worker_count;
+	struct hs_decoder decoder; /* of the thread that set `decoding` */
 
-	pthread_mutex_t lock; /* for all that follows, and slots[].done */
-	pthread_cond_t made, freed;
-	uint32_t claimed;  /* members below are made or in the making */
+	pthread_mutex_t lock; /* for all that follows, and slots[].state */
+	pthread_cond_t changed;
+	uint32_t claimed;  /* members below are unpacked, or a thread is at it */
+	uint32_t decoded;  /* members below are ready */
 	uint32_t released; /* members below are read: their slots are free */
+	bool decoding;     /* a thread is at member `decoded` */
 	bool reading;      /* the reader holds member `released` */
 	bool stop;
 };
@@ -47,10 +54,15 @@ static uint32_t cores(void)
 	return (uint32_t)CPU_COUNT(&set);
 }
 
-/* Makes the n-th member; called without the lock by the one thread that claimed it. */
-static void make(struct hs_ahead *ahead, uint32_t n, struct hs_inflater *inflater)
+static struct slot *slot_of(struct hs_ahead *ahead, uint32_t n)
 {
-	struct slot *slot = &ahead->slots[n % ahead->slot_count];
+	return &ahead->slots[n % ahead->slot_count];
+}
+
+/* Called without the lock by the one thread that claimed the member. */
+static void unpack(struct hs_ahead *ahead, uint32_t n, struct hs_inflater *inflater)
+{
+	struct slot *slot = slot_of(ahead, n);
 	const struct hs_member *member = &ahead->recording->members[ahead->members[n]];
 	if (!slot->events)
 		slot->events = hs_allocate(sizeof *slot->events);
@@ -58,32 +70,52 @@ static void make(struct hs_ahead *ahead, uint32_t n, struct hs_inflater *inflate
 			hs_events_unpack(inflater->raw, member, slot->events, &slot->error) != 0;
 }
 
+/* Does one thing that there is to do now; called with the lock, which it lets go meanwhile. Returns whether
+ * there was any. */
+static bool work_once(struct hs_ahead *ahead, struct hs_inflater *inflater)
+{
+	struct slot *slot = slot_of(ahead, ahead->decoded);
+	uint32_t n = ahead->claimed;
+	if (!ahead->decoding && slot->state == SLOT_UNPACKED) {
+		ahead->decoding = true;
+		pthread_mutex_unlock(&ahead->lock);
+		if (!slot->damaged)
+			hs_decoder_decode(&ahead->decoder, slot->events);
+		pthread_mutex_lock(&ahead->lock);
+		ahead->decoding = false;
+		ahead->decoded++;
+		slot->state = SLOT_READY;
+	} else if (n < ahead->count && n < ahead->released + ahead->slot_count) {
+		ahead->claimed++;
+		pthread_mutex_unlock(&ahead->lock);
+		unpack(ahead, n, inflater);
+		pthread_mutex_lock(&ahead->lock);
+		slot_of(ahead, n)->state = SLOT_UNPACKED;
+	} else {
+		return false;
+	}
+	pthread_cond_broadcast(&ahead->changed);
+	return true;
+}
+
 static void *work(void *argument)
 {
 	struct hs_ahead *ahead = argument;
 	struct hs_inflater inflater = {0};
 	pthread_mutex_lock(&ahead->lock);
-	while (!ahead->stop && ahead->claimed < ahead->count) {
-		if (ahead->claimed >= ahead->released + ahead->slot_count) {
-			pthread_cond_wait(&ahead->freed, &ahead->lock);
-			continue;
-		}
-		uint32_t n = ahead->claimed++;
-		pthread_mutex_unlock(&ahead->lock);
-		make(ahead, n, &inflater);
-		pthread_mutex_lock(&ahead->lock);
-		ahead->slots[n % ahead->slot_count].done = true;
-		pthread_cond_signal(&ahead->made);
-	}
+	while (!ahead->stop && ahead->decoded < ahead->count)
+		if (!work_once(ahead, &inflater))
+			pthread_cond_wait(&ahead->changed, &ahead->lock);
 	pthread_mutex_unlock(&ahead->lock);
 	hs_inflater_free(&inflater);
 	return NULL;
 }
 
-struct hs_ahead *hs_ahead_start(const struct hs_recording *recording)
+struct hs_ahead *hs_ahead_start(const struct hs_recording *recording, uint32_t node_count)
 {
 	struct hs_ahead *ahead = hs_allocate_zero(1, sizeof *ahead);
 	ahead->recording = recording;
+	ahead->decoder.node_count = node_count;
 	ahead->members = hs_allocate_zero(recording->member_count, sizeof *ahead->members);
 	for (uint32_t i = 0; i < recording->member_count; i++)
 		if (recording->members[i].kind == HS_MEMBER_EVENTS)
@@ -95,8 +127,7 @@ struct hs_ahead *hs_ahead_start(const struct hs_recording *recording)
 		workers = 0;
 	ahead->slot_count = workers + 2;
 	pthread_mutex_init(&ahead->lock, NULL);
-	pthread_cond_init(&ahead->made, NULL);
-	pthread_cond_init(&ahead->freed, NULL);
+	pthread_cond_init(&ahead->changed, NULL);
 
 	/* Signals are for the program's own thread. */
 	sigset_t all, old;
@@ -114,26 +145,18 @@ const struct hs_events *hs_ahead_next(struct hs_ahead *ahead, struct hs_error *e
 	error->text[0] = 0;
 	pthread_mutex_lock(&ahead->lock);
 	if (ahead->reading) {
-		ahead->slots[ahead->released % ahead->slot_count].done = false;
-		ahead->released++;
+		slot_of(ahead, ahead->released++)->state = SLOT_EMPTY;
 		ahead->reading = false;
-		pthread_cond_signal(&ahead->freed);
+		pthread_cond_broadcast(&ahead->changed);
 	}
-	uint32_t n = ahead->released;
-	if (n >= ahead->count) {
+	if (ahead->released == ahead->count) {
 		pthread_mutex_unlock(&ahead->lock);
 		return NULL;
 	}
-	struct slot *slot = &ahead->slots[n % ahead->slot_count];
-	if (n == ahead->claimed) {
-		ahead->claimed++;
-		pthread_mutex_unlock(&ahead->lock);
-		make(ahead, n, &ahead->reader);
-		pthread_mutex_lock(&ahead->lock);
-		slot->done = true;
-	}
-	while (!slot->done)
-		pthread_cond_wait(&ahead->made, &ahead->lock);
+	struct slot *slot = slot_of(ahead, ahead->released);
+	while (slot->state != SLOT_READY)
+		if (!work_once(ahead, &ahead->reader))
+			pthread_cond_wait(&ahead->changed, &ahead->lock);
 	ahead->reading = true;
 	pthread_mutex_unlock(&ahead->lock);
 	if (slot->damaged) {
@@ -147,16 +170,16 @@ void hs_ahead_stop(struct hs_ahead *ahead)
 {
 	pthread_mutex_lock(&ahead->lock);
 	ahead->stop = true;
-	pthread_cond_broadcast(&ahead->freed);
+	pthread_cond_broadcast(&ahead->changed);
 	pthread_mutex_unlock(&ahead->lock);
 	for (uint32_t i = 0; i < ahead->worker_count; i++)
 		pthread_join(ahead->workers[i], NULL);
 	for (uint32_t i = 0; i < ahead->slot_count; i++)
 		free(ahead->slots[i].events);
 	pthread_mutex_destroy(&ahead->lock);
-	pthread_cond_destroy(&ahead->made);
-	pthread_cond_destroy(&ahead->freed);
+	pthread_cond_destroy(&ahead->changed);
 	hs_inflater_free(&ahead->reader);
+	hs_decoder_free(&ahead->decoder);
 	free(ahead->members);
 	free(ahead);
 }

@@ -7,17 +7,12 @@
  * count there as a rest: the heap, and so the peak, is always the whole program's. */
 #include "base/memory.h"
 #include "events.h"
-#include "heapscope/varint.h"
 #include "internal.h"
 #include "replay_state.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* No block is larger than the address space (57 bits), and sums stay within 63 bits. */
-#define SIZE_MOST (1ULL << 57)
-#define SUM_MOST ((uint64_t)INT64_MAX - SIZE_MOST)
 
 /* Plain: all blocks, by the caller's groups, nobody watches. Constant in each of the two passes. */
 enum pass { PASS_PLAIN, PASS_FULL };
@@ -127,15 +122,15 @@ static bool in_phase(struct hs_selection *selection, uint64_t event)
 struct cursor {
 	const struct hs_event *event;
 	struct hs_lane_state *lane;    /* of the event */
-	struct hs_node_state *nodes;   /* of the lane */
 	struct hs_thread_state *owner; /* of the event */
 	uint32_t thread, place;        /* its number; the lane's */
 };
 
 /* Whether the block that is about to begin is selected. */
-static inline bool is_selected(struct hs_replay_state *state, const struct cursor *cursor, uint32_t node,
-			       uint64_t size)
+static inline bool is_selected(struct hs_replay_state *state, const struct cursor *cursor)
 {
+	uint32_t node = cursor->event->node;
+	uint64_t size = cursor->event->size;
 	struct hs_selection *selection = &state->selection;
 	const struct hs_filter *filter = selection->filter;
 	if (!filter)
@@ -175,16 +170,15 @@ static uint32_t choose_slice(struct hs_replay_state *state)
 }
 
 /* The group of a block that is about to begin. The caller's groups stand for the key 0. */
-IN_PASS uint32_t choose_group(struct hs_replay_state *state, const struct cursor *cursor, uint32_t node,
-			      uint64_t size, enum pass pass)
+IN_PASS uint32_t choose_group(struct hs_replay_state *state, const struct cursor *cursor, enum pass pass)
 {
-	uint32_t group = state->nodes[node].group;
+	uint32_t group = state->group_of_node[cursor->event->node];
 	if (pass == PASS_PLAIN)
 		return group;
-	if (!is_selected(state, cursor, node, size))
+	if (!is_selected(state, cursor))
 		return HS_LEFT_OUT;
 	uint32_t key = state->how.by_thread ? cursor->thread
-		       : state->how.by_size ? bucket(size)
+		       : state->how.by_size ? bucket(cursor->event->size)
 		       : state->how.slices  ? choose_slice(state)
 					    : 0;
 	return key ? find_part(state, group, key) : group;
@@ -205,15 +199,15 @@ static inline void add_selected(struct hs_replay_state *state, uint64_t size)
 
 /* Returns the counts that the block went to. */
 IN_PASS struct hs_counts *begin_block(struct hs_replay_state *state, const struct cursor *cursor,
-				      uint32_t node, uint64_t size, enum pass pass)
+				      enum pass pass)
 {
 	struct hs_lane_state *lane = cursor->lane;
-	uint32_t group = choose_group(state, cursor, node, size, pass);
+	uint64_t size = cursor->event->size;
+	uint32_t group = choose_group(state, cursor, pass);
 	bool selected = pass == PASS_PLAIN || group != HS_LEFT_OUT;
 	struct hs_counts *counts = counts_of(state, group, pass);
-	cursor->nodes[node].size = size;
 	if (selected) {
-		state->nodes[node].used = 1;
+		state->out->node_used[cursor->event->node] = true;
 		hs_replay_save_peak(state, group);
 		state->out->size_blocks[bucket(size)]++;
 		state->out->size_bytes[bucket(size)] += size;
@@ -247,50 +241,13 @@ IN_PASS struct hs_blocks *ended_home(struct hs_replay_state *state, const struct
 						 : &state->lanes[(cursor->place + further) % HS_LANES].blocks;
 }
 
-/* Decodes the block that the event ends. Returns NULL if there is no such live block. */
-IN_PASS struct hs_block *ended_block(const struct cursor *cursor, struct hs_blocks *home, uint64_t *number)
-{
-	uint64_t code = cursor->event->ended;
-	uint64_t *last_ended = &cursor->lane->last_ended[cursor->event->kind / HS_EVENT_KINDS];
-	uint64_t ended =
-		code & 1 ? *last_ended + (uint64_t)hs_unzigzag(code >> 1) : home->count - 1 - (code >> 1);
-	*last_ended = *number = ended;
-	return hs_blocks_find(home, ended);
-}
-
-/* Decodes node and size of the block that the event begins. Returns NULL, or what is wrong. */
-IN_PASS const char *begun_block(struct hs_replay_state *state, const struct cursor *cursor, uint32_t *node,
-				uint64_t *size)
-{
-	uint32_t node_code = cursor->event->node;
-	uint64_t size_code = cursor->event->size;
-	struct hs_thread_state *thread = cursor->owner;
-	struct hs_node_state *nodes = cursor->nodes, *previous = &nodes[thread->node];
-	if (node_code == 0) {
-		*node = previous->successor;
-	} else {
-		/* zigzag */
-		int64_t step = (int64_t)((node_code - 1) >> 1) ^ -(int64_t)((node_code - 1) & 1);
-		int64_t id = (int64_t)thread->node + step;
-		if (id < 0 || id >= (int64_t)state->node_count)
-			return "an allocation has a stack that is not in the file";
-		*node = (uint32_t)id;
-	}
-	*size = size_code ? size_code - 1 : nodes[*node].size;
-	if (*size > SIZE_MOST || state->allocated_bytes > SUM_MOST)
-		return "an allocation has an impossible size";
-	previous->successor = *node;
-	thread->node = *node;
-	return NULL;
-}
-
 static const char *const no_such_block = "an event ends a block that is not live";
 
 IN_PASS const char *replay_free(struct hs_replay_state *state, const struct cursor *cursor, enum pass pass)
 {
-	uint64_t number;
+	uint64_t number = cursor->event->ended;
 	struct hs_blocks *home = ended_home(state, cursor);
-	struct hs_block *block = ended_block(cursor, home, &number);
+	struct hs_block *block = hs_blocks_find(home, number);
 	if (!block)
 		return no_such_block;
 	end_life(state, block, pass, true);
@@ -313,21 +270,17 @@ IN_PASS const char *replay_free(struct hs_replay_state *state, const struct curs
 IN_PASS const char *replay_realloc(struct hs_replay_state *state, const struct cursor *cursor, bool moved,
 				   enum pass pass)
 {
-	uint64_t number, size;
-	uint32_t node;
+	uint64_t number = cursor->event->ended, size = cursor->event->size;
 	struct hs_blocks *home = ended_home(state, cursor);
-	struct hs_block *block = ended_block(cursor, home, &number);
+	struct hs_block *block = hs_blocks_find(home, number);
 	if (!block)
 		return no_such_block;
-	const char *wrong = begun_block(state, cursor, &node, &size);
-	if (wrong)
-		return wrong;
 	uint64_t old_size = block->size, events = state->selection.events;
 	bool counted = pass == PASS_FULL && block->group != HS_LEFT_OUT;
 	end_life(state, block, pass, true);
 	remove_live(state, block, pass);
 	hs_blocks_end(home, number, block);
-	struct hs_counts *counts = begin_block(state, cursor, node, size, pass);
+	struct hs_counts *counts = begin_block(state, cursor, pass);
 	if (counted) /* once, whether or not the new block is selected too */
 		state->selection.events = events + 1;
 	counts->reallocations++;
@@ -338,77 +291,45 @@ IN_PASS const char *replay_realloc(struct hs_replay_state *state, const struct c
 	return NULL;
 }
 
-IN_PASS const char *replay_allocation(struct hs_replay_state *state, const struct cursor *cursor,
-				      enum pass pass)
-{
-	uint64_t size;
-	uint32_t node;
-	const char *wrong = begun_block(state, cursor, &node, &size);
-	if (!wrong)
-		begin_block(state, cursor, node, size, pass);
-	return wrong;
-}
-
 /* ---- all events -----------------------------------------------------------------------------------------
  */
 
-/* Threads get dense numbers in the order of their first event, whatever their ids are. */
-static uint32_t thread_number(struct hs_replay_state *state, uint32_t id)
+static void add_thread(struct hs_replay_state *state, uint32_t id)
 {
-	bool added;
-	uint32_t number = hs_pairs_add(&state->thread_ids, id, 0, &added);
-	if (added) {
-		state->threads =
-			hs_grow(state->threads, number, &state->thread_capacity, sizeof *state->threads);
-		state->threads[number] = (struct hs_thread_state){
-			.selected = !state->selection.filter ||
-				    hs_filter_thread(state->selection.filter, state->profile, id),
-		};
-	}
-	return number;
+	state->threads = hs_grow(state->threads, state->thread_count, &state->thread_capacity,
+				 sizeof *state->threads);
+	state->threads[state->thread_count++] = (struct hs_thread_state){
+		.id = id,
+		.selected = !state->selection.filter ||
+			    hs_filter_thread(state->selection.filter, state->profile, id),
+	};
 }
 
 /* No error: the rest of the events does not matter. */
 static const char *const stopped = "";
-
-/* Makes the lanes ready for a member. */
-static void start_lanes(struct hs_replay_state *state, const struct hs_events *events)
-{
-	const struct hs_event *next = events->events;
-	for (unsigned i = 0; i < HS_LANES; i++) {
-		struct hs_lane_state *lane = &state->lanes[i];
-		lane->next = next;
-		next += events->lane_events[i];
-		for (unsigned k = 0; k < HS_LANES; k++)
-			lane->last_ended[k] = state->lanes[(i + k) % HS_LANES].blocks.count;
-		if (lane->nodes || !events->lane_events[i])
-			continue;
-		lane->nodes = state->lanes_begun ? hs_allocate_zero(state->node_count, sizeof *lane->nodes)
-						 : state->nodes;
-		state->lanes_begun = true;
-	}
-}
 
 /* Replays one member. Returns NULL, or what is wrong with the event after the last one that counted. */
 IN_PASS const char *replay_member(struct hs_replay_state *state, const struct hs_events *events,
 				  enum pass pass)
 {
 	uint32_t at = 0;
-	if (events->allocations_before != allocations_begun(state) || events->previous_us != state->now_us)
-		return "events before it are missing";
-	start_lanes(state, events);
-	for (uint32_t run = 0; run < events->run_count; run++) {
-		uint32_t id = events->run_threads[run], place = id % HS_LANES;
-		struct hs_lane_state *lane = &state->lanes[place];
-		if (lane->latest_id != id) {
-			lane->latest_id = id;
-			lane->latest_thread = thread_number(state, id);
-		}
-		uint32_t thread = lane->latest_thread;
-		struct cursor cursor = {lane->next, lane, lane->nodes, &state->threads[thread],
-					thread,     place};
-		lane->next += events->run_lengths[run];
-		for (uint32_t end = at + events->run_lengths[run]; at < end; at++) {
+	const uint32_t *new_thread = events->new_threads;
+	const struct hs_event *next = events->events;
+	for (unsigned i = 0; i < HS_LANES; i++) {
+		state->lanes[i].next = next;
+		next += events->lane_events[i];
+	}
+	for (uint32_t run = 0; at < events->decoded; run++) {
+		uint32_t thread = events->run_threads[run], length = events->run_lengths[run];
+		if (thread == state->thread_count)
+			add_thread(state, *new_thread++);
+		struct hs_thread_state *owner = &state->threads[thread];
+		struct hs_lane_state *lane = &state->lanes[owner->id % HS_LANES];
+		struct cursor cursor = {lane->next, lane, owner, thread, owner->id % HS_LANES};
+		lane->next += length;
+		if (length > events->decoded - at)
+			length = events->decoded - at;
+		for (uint32_t end = at + length; at < end; at++) {
 			uint64_t now = events->times_us[at];
 			if (pass == PASS_FULL && state->selection.filter &&
 			    now > state->selection.filter->at_us && !state->selection.reached) {
@@ -426,10 +347,10 @@ IN_PASS const char *replay_member(struct hs_replay_state *state, const struct hs
 			state->now_us = now;
 			if (pass == PASS_FULL && state->how.watch && state->how.watch->event)
 				state->how.watch->event(state->how.watch->context, state->events);
-			const char *wrong;
+			const char *wrong = NULL;
 			switch (cursor.event->kind % HS_EVENT_KINDS) {
 			case HS_EVENT_ALLOC:
-				wrong = replay_allocation(state, &cursor, pass);
+				begin_block(state, &cursor, pass);
 				break;
 			case HS_EVENT_FREE:
 				wrong = replay_free(state, &cursor, pass);
@@ -445,8 +366,9 @@ IN_PASS const char *replay_member(struct hs_replay_state *state, const struct hs
 			cursor.event++;
 		}
 	}
-	state->now_us = events->last_us;
-	return NULL;
+	if (!events->wrong)
+		state->now_us = events->last_us;
+	return events->wrong;
 }
 
 static const char *replay_plain(struct hs_replay_state *state, const struct hs_events *events)
@@ -462,7 +384,7 @@ static const char *replay_full(struct hs_replay_state *state, const struct hs_ev
 /* Returns whether all events were read that matter; else the profile has a warning. */
 static bool replay_events(struct hs_profile *profile, struct hs_replay_state *state)
 {
-	struct hs_ahead *ahead = hs_ahead_start(profile->recording);
+	struct hs_ahead *ahead = hs_ahead_start(profile->recording, profile->node_count);
 	const struct hs_events *events;
 	struct hs_error error = {""};
 	const char *wrong = NULL;
@@ -497,17 +419,16 @@ static void end_life_of_survivor(const struct hs_block *block, uint64_t number, 
  */
 
 static void start_state(struct hs_replay_state *state, const struct hs_profile *profile,
-			const uint32_t *group_of_node, uint32_t group_count)
+			const uint32_t *group_of_node, uint32_t group_count, struct hs_replay *out)
 {
 	state->profile = profile;
+	state->out = out;
+	out->node_used = hs_allocate_zero(profile->node_count, sizeof *out->node_used);
 	state->node_groups = group_count;
 	state->group_capacity = state->stamp_capacity = group_count;
 	state->groups = hs_allocate_zero(group_count, sizeof *state->groups);
 	state->stamps = hs_allocate_zero(group_count, sizeof *state->stamps);
-	state->node_count = profile->node_count;
-	state->nodes = hs_allocate_zero(profile->node_count, sizeof *state->nodes);
-	for (uint32_t i = 0; group_of_node && i < profile->node_count; i++)
-		state->nodes[i].group = group_of_node[i];
+	state->group_of_node = group_of_node;
 	state->peak_number = 1; /* a group with the stamp 0 has none */
 	hs_timeline_start(&state->timeline);
 }
@@ -517,16 +438,12 @@ static void free_state(struct hs_replay_state *state)
 {
 	for (unsigned i = 0; i < HS_LANES; i++) {
 		hs_blocks_free(&state->lanes[i].blocks);
-		if (state->lanes[i].nodes != state->nodes)
-			free(state->lanes[i].nodes);
 		free(state->lanes[i].survivors.numbers);
 	}
-	hs_pairs_free(&state->thread_ids);
 	hs_pairs_free(&state->parts);
 	free(state->selection.nodes);
 	free(state->selection.spans);
 	free(state->stamps);
-	free(state->nodes);
 	free(state->threads);
 	free(state);
 }
@@ -546,8 +463,8 @@ static void find_survivors(struct hs_profile *profile, struct hs_replay_state *f
 {
 	struct hs_replay replay = {0};
 	struct hs_replay_state *state = hs_allocate_zero(1, sizeof *state);
-	start_state(state, profile, NULL, 1);
-	state->out = &replay;
+	uint32_t *one_group = hs_allocate_zero(profile->node_count, sizeof *one_group);
+	start_state(state, profile, one_group, 1, &replay);
 	state->selection = for_state->selection;
 	state->selection.stop = true;
 	replay_events(profile, state);
@@ -557,6 +474,8 @@ static void find_survivors(struct hs_profile *profile, struct hs_replay_state *f
 	state->selection.spans = NULL;
 	free(state->groups);
 	free_state(state);
+	free(one_group);
+	hs_replay_free(&replay);
 }
 
 int hs_replay_run(struct hs_profile *profile, const uint32_t *group_of_node, uint32_t group_count,
@@ -581,9 +500,8 @@ int hs_replay_run_as(struct hs_profile *profile, const uint32_t *group_of_node, 
 	if (profile->counted)
 		return hs_counts_replay(profile, group_of_node, how, replay, error);
 	struct hs_replay_state *state = hs_allocate_zero(1, sizeof *state);
-	state->out = replay;
 	state->how = *how;
-	start_state(state, profile, group_of_node, group_count);
+	start_state(state, profile, group_of_node, group_count, replay);
 	if (how->slices) {
 		const struct hs_recording *recording = profile->recording;
 		uint64_t most =

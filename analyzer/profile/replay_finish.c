@@ -85,10 +85,10 @@ static void write_parts(struct hs_replay_state *state)
 					 .bucket = (uint32_t)state->parts.items[i].second};
 	if (!state->how.by_thread)
 		return;
-	out->thread_count = state->thread_ids.count;
+	out->thread_count = state->thread_count;
 	out->threads = hs_allocate_zero(out->thread_count, sizeof *out->threads);
 	for (uint32_t i = 0; i < out->thread_count; i++)
-		out->threads[i] = (uint32_t)state->thread_ids.items[i].first;
+		out->threads[i] = state->threads[i].id;
 }
 
 void hs_replay_finish(struct hs_replay_state *state)
@@ -102,9 +102,6 @@ void hs_replay_finish(struct hs_replay_state *state)
 		write_parts(state);
 	out->timeline = hs_timeline_points(&state->timeline);
 	out->point_count = state->timeline.count;
-	out->node_used = hs_allocate_zero(state->node_count, sizeof *out->node_used);
-	for (uint32_t i = 0; i < state->node_count; i++)
-		out->node_used[i] = state->nodes[i].used;
 }
 
 void hs_profile_compare_totals(struct hs_profile *profile, const struct hs_totals *totals)

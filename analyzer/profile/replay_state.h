@@ -11,15 +11,6 @@
 /* The group of blocks that the filter does not select. */
 #define HS_LEFT_OUT (UINT32_MAX - 1)
 
-/* Of a node: successor and size are what a lane remembers of it, here the lane that came first. Other lanes
- * have tables of their own, in which group and use mean nothing. */
-struct hs_node_state {
-	uint32_t successor; /* the node that followed it last */
-	uint32_t group;
-	uint64_t size : 63; /* last size seen with it */
-	uint64_t used : 1;  /* has selected allocations */
-};
-
 /* Numbers of a lane's blocks that are live at filter.at_us, ascending. */
 struct hs_survivors {
 	uint64_t *numbers;
@@ -28,19 +19,14 @@ struct hs_survivors {
 
 /* The threads with the same id modulo HS_LANES. */
 struct hs_lane_state {
-	struct hs_node_state *nodes;       /* successor and size; NULL: it has had no event */
-	struct hs_blocks blocks;           /* that its threads allocated */
-	const struct hs_event *next;       /* of the member */
-	uint32_t latest_id, latest_thread; /* of the thread of the latest run: id, place in state.threads */
-	/* by how many lanes on the ended block's is: the number of the one that an event of this lane ended
-	 * last */
-	uint64_t last_ended[HS_LANES];
+	struct hs_blocks blocks;     /* that its threads allocated */
+	const struct hs_event *next; /* of the member */
 	struct hs_survivors survivors;
 };
 
 struct hs_thread_state {
 	uint64_t latest; /* number in its lane + 1 of its latest allocation; 0 none */
-	uint32_t node;   /* of that allocation */
+	uint32_t id;
 	bool selected;
 };
 
@@ -65,13 +51,11 @@ struct hs_replay_state {
 	size_t group_capacity, stamp_capacity;
 	uint32_t node_groups;  /* groups that the caller gave */
 	struct hs_pairs parts; /* group, key; part i is groups[node_groups + i] */
-	struct hs_node_state *nodes;
-	uint32_t node_count;
-	struct hs_thread_state *threads;
+	const uint32_t *group_of_node;
+	struct hs_thread_state *threads; /* by number (events.h) */
+	uint32_t thread_count;
 	size_t thread_capacity;
-	struct hs_pairs thread_ids;
 	struct hs_lane_state lanes[HS_LANES];
-	bool lanes_begun; /* one has the table above */
 	uint64_t heap_bytes, heap_blocks, allocated_bytes, now_us;
 	uint64_t peak_number, peak_bytes, peak_blocks, peak_us; /* with --at: of that moment */
 	uint64_t frees, events;
