@@ -25,7 +25,7 @@ static unsigned bucket(uint64_t value)
 }
 
 /* After blocks began: has the group, has the heap reached its maximum? */
-IN_PASS void check_maxima(struct hs_replay_state *state, struct hs_counts *counts, enum pass pass)
+IN_PASS void check_maxima(struct hs_replay_state *state, struct hs_group_state *counts, enum pass pass)
 {
 	struct hs_selection *selection = &state->selection;
 	if (counts->live_bytes >= counts->max_bytes) {
@@ -52,14 +52,14 @@ static uint32_t find_part(struct hs_replay_state *state, uint32_t group, uint32_
 	uint32_t part = state->node_groups + hs_pairs_add(&state->parts, group, key, &added);
 	if (added) {
 		state->groups = hs_grow(state->groups, part, &state->group_capacity, sizeof *state->groups);
-		state->stamps = hs_grow(state->stamps, part, &state->stamp_capacity, sizeof *state->stamps);
-		state->groups[part] = (struct hs_counts){0};
-		state->stamps[part] = 0;
+		state->begun = hs_grow(state->begun, part, &state->begun_capacity, sizeof *state->begun);
+		state->groups[part] = (struct hs_group_state){0};
+		state->begun[part] = true;
 	}
 	return part;
 }
 
-IN_PASS struct hs_counts *counts_of(struct hs_replay_state *state, uint32_t group, enum pass pass)
+IN_PASS struct hs_group_state *counts_of(struct hs_replay_state *state, uint32_t group, enum pass pass)
 {
 	return pass == PASS_FULL && group == HS_LEFT_OUT ? &state->selection.rest : &state->groups[group];
 }
@@ -72,7 +72,7 @@ static void count_life(struct hs_replay_state *state, const struct hs_block *blo
 	if (!state->how.by_lifetime)
 		return;
 	uint32_t index = find_part(state, block->group, freed ? bucket(lived_us) : HS_BUCKET_LIVE);
-	struct hs_counts *part = &state->groups[index]; /* which may just have moved */
+	struct hs_group_state *part = &state->groups[index]; /* which may just have moved */
 	part->allocations++;
 	part->allocated_bytes += block->size;
 	part->lifetime_us += lived_us;
@@ -95,7 +95,7 @@ IN_PASS void remove_live(struct hs_replay_state *state, const struct hs_block *b
 	bool selected = pass == PASS_PLAIN || block->group != HS_LEFT_OUT;
 	if (selected)
 		hs_replay_save_peak(state, block->group);
-	struct hs_counts *counts = counts_of(state, block->group, pass);
+	struct hs_group_state *counts = counts_of(state, block->group, pass);
 	counts->live_bytes -= block->size;
 	counts->live_blocks--;
 	state->heap_bytes -= block->size;
@@ -197,17 +197,34 @@ static inline void add_selected(struct hs_replay_state *state, uint64_t size)
 	selection->max_us = state->now_us;
 }
 
+static __attribute__((noinline)) void begin_group(struct hs_replay_state *state, uint32_t group)
+{
+	state->begun[group] = true;
+	/* it is zero already, but a page that is read first costs a second fault when it is written */
+	state->groups[group] = (struct hs_group_state){0};
+}
+
+/* Before the group of a selected block is touched. */
+IN_PASS void note_use(struct hs_replay_state *state, uint32_t node, uint32_t group, enum pass pass)
+{
+	if (pass == PASS_PLAIN && __builtin_expect(state->node_used[node], 1))
+		return;
+	state->node_used[node] = true;
+	if (!state->begun[group])
+		begin_group(state, group);
+}
+
 /* Returns the counts that the block went to. */
-IN_PASS struct hs_counts *begin_block(struct hs_replay_state *state, const struct cursor *cursor,
-				      enum pass pass)
+IN_PASS struct hs_group_state *begin_block(struct hs_replay_state *state, const struct cursor *cursor,
+					   enum pass pass)
 {
 	struct hs_lane_state *lane = cursor->lane;
 	uint64_t size = cursor->event->size;
 	uint32_t group = choose_group(state, cursor, pass);
 	bool selected = pass == PASS_PLAIN || group != HS_LEFT_OUT;
-	struct hs_counts *counts = counts_of(state, group, pass);
+	struct hs_group_state *counts = counts_of(state, group, pass);
 	if (selected) {
-		state->out->node_used[cursor->event->node] = true;
+		note_use(state, cursor->event->node, group, pass);
 		hs_replay_save_peak(state, group);
 		state->out->size_blocks[bucket(size)]++;
 		state->out->size_bytes[bucket(size)] += size;
@@ -253,7 +270,7 @@ IN_PASS const char *replay_free(struct hs_replay_state *state, const struct curs
 	end_life(state, block, pass, true);
 	remove_live(state, block, pass);
 	if (state->threads[block->thread].latest == number + 1) {
-		struct hs_counts *counts = counts_of(state, block->group, pass);
+		struct hs_group_state *counts = counts_of(state, block->group, pass);
 		counts->temporary++;
 		counts->temporary_bytes += block->size;
 	}
@@ -280,7 +297,7 @@ IN_PASS const char *replay_realloc(struct hs_replay_state *state, const struct c
 	end_life(state, block, pass, true);
 	remove_live(state, block, pass);
 	hs_blocks_end(home, number, block);
-	struct hs_counts *counts = begin_block(state, cursor, pass);
+	struct hs_group_state *counts = begin_block(state, cursor, pass);
 	if (counted) /* once, whether or not the new block is selected too */
 		state->selection.events = events + 1;
 	counts->reallocations++;
@@ -296,8 +313,8 @@ IN_PASS const char *replay_realloc(struct hs_replay_state *state, const struct c
 
 static void add_thread(struct hs_replay_state *state, uint32_t id)
 {
-	state->threads = hs_grow(state->threads, state->thread_count, &state->thread_capacity,
-				 sizeof *state->threads);
+	state->threads =
+		hs_grow(state->threads, state->thread_count, &state->thread_capacity, sizeof *state->threads);
 	state->threads[state->thread_count++] = (struct hs_thread_state){
 		.id = id,
 		.selected = !state->selection.filter ||
@@ -423,13 +440,13 @@ static void start_state(struct hs_replay_state *state, const struct hs_profile *
 {
 	state->profile = profile;
 	state->out = out;
-	out->node_used = hs_allocate_zero(profile->node_count, sizeof *out->node_used);
+	state->node_used = out->node_used = hs_allocate_zero(profile->node_count, sizeof *out->node_used);
 	state->node_groups = group_count;
-	state->group_capacity = state->stamp_capacity = group_count;
+	state->group_capacity = state->begun_capacity = group_count;
 	state->groups = hs_allocate_zero(group_count, sizeof *state->groups);
-	state->stamps = hs_allocate_zero(group_count, sizeof *state->stamps);
+	state->begun = hs_allocate_zero(group_count, sizeof *state->begun);
 	state->group_of_node = group_of_node;
-	state->peak_number = 1; /* a group with the stamp 0 has none */
+	state->peak_number = 1; /* a group with the number 0 has none */
 	hs_timeline_start(&state->timeline);
 }
 
@@ -443,7 +460,7 @@ static void free_state(struct hs_replay_state *state)
 	hs_pairs_free(&state->parts);
 	free(state->selection.nodes);
 	free(state->selection.spans);
-	free(state->stamps);
+	free(state->begun);
 	free(state->threads);
 	free(state);
 }

@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 void hs_replay_reach_moment(struct hs_replay_state *state)
 {
@@ -31,15 +32,39 @@ void hs_replay_end_time(struct hs_replay_state *state, struct hs_profile *profil
 			    filter ? state->selection.bytes : state->heap_bytes);
 }
 
-/* Totals of the groups that together have every selected block once. */
+static struct hs_counts counts_of(const struct hs_group_state *group)
+{
+	return (struct hs_counts){
+		.allocated_bytes = group->allocated_bytes,
+		.allocations = group->allocations,
+		.peak_bytes = group->peak_bytes,
+		.peak_blocks = group->peak_blocks,
+		.live_bytes = group->live_bytes,
+		.live_blocks = group->live_blocks,
+		.max_bytes = group->max_bytes,
+		.max_blocks = group->max_blocks,
+		.temporary_bytes = group->temporary_bytes,
+		.temporary = group->temporary,
+		.moved_bytes = group->moved_bytes,
+		.moved = group->moved,
+		.reallocations = group->reallocations,
+		.lifetime_us = group->lifetime_us,
+	};
+}
+
+/* Writes each group's counts over its state, and the totals of the groups that together have every selected
+ * block once. */
 static void sum_up(struct hs_replay_state *state, struct hs_totals *totals)
 {
 	uint32_t count = state->how.by_lifetime ? state->node_groups : state->out->group_count;
-	for (uint32_t g = 0; g < count; g++) {
-		if (state->stamps[g] == 0) /* it never had a block: its page need not be touched */
+	for (uint32_t g = 0; g < state->out->group_count; g++) {
+		if (!state->begun[g])
 			continue;
 		hs_replay_save_peak(state, g);
-		hs_counts_add(&totals->counts, &state->groups[g]);
+		struct hs_counts counts = counts_of(&state->groups[g]);
+		memcpy(&state->groups[g], &counts, sizeof counts);
+		if (g < count)
+			hs_counts_add(&totals->counts, &counts);
 	}
 	totals->counts.max_bytes = state->peak_bytes;
 	totals->counts.max_blocks = state->peak_blocks;
@@ -53,16 +78,16 @@ static void divide_totals(struct hs_replay_state *state)
 {
 	struct hs_selection *selection = &state->selection;
 	struct hs_replay *out = state->out;
-	struct hs_counts *rest = &selection->rest;
+	struct hs_counts rest = counts_of(&selection->rest);
 	out->all = out->totals;
 	out->left_out = (struct hs_totals){.peak_us = state->peak_us};
 	if (!selection->filter)
 		return;
-	rest->peak_bytes = state->peak_bytes - out->totals.counts.peak_bytes;
-	rest->peak_blocks = state->peak_blocks - out->totals.counts.peak_blocks;
-	hs_counts_add(&out->all.counts, rest);
-	rest->max_bytes = rest->max_blocks = 0; /* of no use: maxima do not add up */
-	out->left_out.counts = *rest;
+	rest.peak_bytes = state->peak_bytes - out->totals.counts.peak_bytes;
+	rest.peak_blocks = state->peak_blocks - out->totals.counts.peak_blocks;
+	hs_counts_add(&out->all.counts, &rest);
+	rest.max_bytes = rest.max_blocks = 0; /* of no use: maxima do not add up */
+	out->left_out.counts = rest;
 	out->left_out.events = state->events - selection->events;
 	out->left_out.frees = state->frees - selection->frees;
 	out->totals.counts.max_bytes = selection->max_bytes;
@@ -94,7 +119,7 @@ static void write_parts(struct hs_replay_state *state)
 void hs_replay_finish(struct hs_replay_state *state)
 {
 	struct hs_replay *out = state->out;
-	out->groups = state->groups;
+	out->groups = (struct hs_counts *)state->groups;
 	out->group_count = state->node_groups + state->parts.count;
 	sum_up(state, &out->totals);
 	divide_totals(state);

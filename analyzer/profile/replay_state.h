@@ -11,6 +11,18 @@
 /* The group of blocks that the filter does not select. */
 #define HS_LEFT_OUT (UINT32_MAX - 1)
 
+/* A group's counts (struct hs_counts) in the order in which events need them. */
+struct hs_group_state {
+	uint64_t peak_bytes, peak_blocks, temporary_bytes, temporary, moved_bytes, moved;
+	/* What nearly every event needs: one line of the cache in a large array, which glibc begins 16 bytes
+	 * into a page. */
+	uint64_t peak_number; /* that its at-peak values belong to */
+	uint64_t live_bytes, live_blocks, allocated_bytes, allocations, max_bytes, max_blocks, lifetime_us;
+
+	uint64_t reallocations, unused;
+};
+_Static_assert(sizeof(struct hs_group_state) == sizeof(struct hs_counts), "one is written over the other");
+
 /* Numbers of a lane's blocks that are live at filter.at_us, ascending. */
 struct hs_survivors {
 	uint64_t *numbers;
@@ -38,20 +50,21 @@ struct hs_selection {
 	uint32_t span_count, next_span;
 	uint64_t bytes, blocks; /* live */
 	uint64_t max_bytes, max_blocks, max_us, events, frees;
-	bool reached;          /* filter.at_us is behind */
-	bool stop;             /* the pass that finds the survivors: it ends there */
-	struct hs_counts rest; /* of blocks that are not selected, but for their peak */
+	bool reached;               /* filter.at_us is behind */
+	bool stop;                  /* the pass that finds the survivors: it ends there */
+	struct hs_group_state rest; /* of blocks that are not selected, but for their peak */
 };
 
 struct hs_replay_state {
 	const struct hs_profile *profile;
 	struct hs_replay *out;
-	struct hs_counts *groups; /* the caller's, then parts */
-	uint64_t *stamps;         /* of groups: the peak number that their at-peak values belong to */
-	size_t group_capacity, stamp_capacity;
+	struct hs_group_state *groups; /* the caller's, then parts */
+	bool *begun;                   /* of groups: it has had a block. Else its page need not be touched */
+	size_t group_capacity, begun_capacity;
 	uint32_t node_groups;  /* groups that the caller gave */
 	struct hs_pairs parts; /* group, key; part i is groups[node_groups + i] */
 	const uint32_t *group_of_node;
+	bool *node_used;                 /* the caller's */
 	struct hs_thread_state *threads; /* by number (events.h) */
 	uint32_t thread_count;
 	size_t thread_capacity;
@@ -69,10 +82,10 @@ struct hs_replay_state {
 /* Before a group's live blocks change. */
 static inline void hs_replay_save_peak(struct hs_replay_state *state, uint32_t group)
 {
-	if (state->stamps[group] == state->peak_number)
+	struct hs_group_state *counts = &state->groups[group];
+	if (counts->peak_number == state->peak_number)
 		return;
-	struct hs_counts *counts = &state->groups[group];
-	state->stamps[group] = state->peak_number;
+	counts->peak_number = state->peak_number;
 	counts->peak_bytes = counts->live_bytes;
 	counts->peak_blocks = counts->live_blocks;
 }
