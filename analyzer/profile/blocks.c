@@ -14,77 +14,156 @@ static struct hs_page **page_at(struct hs_blocks *blocks, uint64_t number)
 	return shelf ? &shelf->pages[number / HS_PAGE_BLOCKS % HS_SHELF_PAGES] : NULL;
 }
 
-/* A block as it stands in the page; its group may be HS_BLOCK_DEAD. */
-static struct hs_block block_at(const struct hs_page *page, unsigned index)
+/* For loops over the blocks of a page, whose form is constant in them. */
+#define IN_LOOP static inline __attribute__((always_inline))
+
+IN_LOOP uint32_t group_at(const struct hs_page *page, enum hs_page_form form, unsigned index)
 {
-	if (!page->narrow)
-		return page->blocks[index];
-	const struct hs_narrow_block *block = &page->narrow_blocks[index];
-	return (struct hs_block){block->size, block->group, block->thread, page->first_us + block->born_us,
-				 page->first_bytes + block->born_bytes};
+	return form == HS_PAGE_TINY     ? page->tiny_blocks[index].group
+	       : form == HS_PAGE_NARROW ? page->narrow_blocks[index].group
+					: page->blocks[index].group;
+}
+
+/* A block as it stands in the page; its group may be HS_BLOCK_DEAD. */
+IN_LOOP struct hs_block block_at(const struct hs_page *page, enum hs_page_form form, unsigned index)
+{
+	if (form == HS_PAGE_TINY) {
+		const struct hs_tiny_block *block = &page->tiny_blocks[index];
+		return (struct hs_block){block->size, block->group, page->thread,
+					 page->first_us + block->born_us,
+					 page->first_bytes + block->born_bytes};
+	}
+	if (form == HS_PAGE_NARROW) {
+		const struct hs_narrow_block *block = &page->narrow_blocks[index];
+		return (struct hs_block){block->size, block->group, block->thread,
+					 page->first_us + block->born_us,
+					 page->first_bytes + block->born_bytes};
+	}
+	return page->blocks[index];
+}
+
+/* Adds up bits in pairs, then in fours, then in bytes, then the bytes (Warren, Hacker's Delight, 5-1). */
+static unsigned count_bits(uint64_t bits)
+{
+	bits -= bits >> 1 & 0x5555555555555555ULL;
+	bits = (bits & 0x3333333333333333ULL) + (bits >> 2 & 0x3333333333333333ULL);
+	bits = (bits + (bits >> 4)) & 0x0f0f0f0f0f0f0f0fULL;
+	return (unsigned)(bits * 0x0101010101010101ULL >> 56);
 }
 
 struct hs_block *hs_blocks_find_packed(struct hs_blocks *blocks, const struct hs_page *page, unsigned place)
 {
-	unsigned end = page->capacity, i = place * end / HS_PAGE_BLOCKS; /* if they are evenly spread */
-	while (i > 0 && page->places[i] > place)
-		i--;
-	while (i < end && page->places[i] < place)
-		i++;
-	if (i == end || page->places[i] != place)
+	uint64_t word = page->places[place / 64], bit = 1ULL << place % 64;
+	if (!(word & bit))
 		return NULL;
-	blocks->packed = block_at(page, i);
-	blocks->packed_index = i;
+	blocks->packed_index = page->before[place / 64] + count_bits(word & (bit - 1));
+	blocks->packed = block_at(page, page->form, blocks->packed_index);
 	return blocks->packed.group == HS_BLOCK_DEAD ? NULL : &blocks->packed;
 }
 
 void hs_blocks_end_packed(struct hs_blocks *blocks, struct hs_page *page)
 {
 	unsigned i = blocks->packed_index;
-	*(page->narrow ? &page->narrow_blocks[i].group : &page->blocks[i].group) = HS_BLOCK_DEAD;
+	if (page->form == HS_PAGE_TINY)
+		page->tiny_blocks[i].group = HS_BLOCK_DEAD;
+	else if (page->form == HS_PAGE_NARROW)
+		page->narrow_blocks[i].group = HS_BLOCK_DEAD;
+	else
+		page->blocks[i].group = HS_BLOCK_DEAD;
 }
 
-static struct hs_page *make_page(unsigned capacity, bool narrow, bool packed)
+static struct hs_page *make_page(unsigned capacity, enum hs_page_form form)
 {
-	size_t block_bytes = narrow ? sizeof(struct hs_narrow_block) : sizeof(struct hs_block);
-	size_t bytes = offsetof(struct hs_page, blocks) + capacity * block_bytes;
-	struct hs_page *page = hs_allocate(bytes + (packed ? capacity : 0));
+	size_t block_bytes = form == HS_PAGE_TINY     ? sizeof(struct hs_tiny_block)
+			     : form == HS_PAGE_NARROW ? sizeof(struct hs_narrow_block)
+						      : sizeof(struct hs_block);
+	struct hs_page *page = hs_allocate(offsetof(struct hs_page, blocks) + capacity * block_bytes);
 	page->live = 0;
 	page->capacity = (uint16_t)capacity;
-	page->narrow = narrow;
-	page->places = packed ? (uint8_t *)page + bytes : NULL;
+	page->form = (uint8_t)form;
 	return page;
+}
+
+/* The live blocks of a page. */
+struct survey {
+	unsigned count;
+	uint8_t indices[HS_PAGE_BLOCKS], numbers[HS_PAGE_BLOCKS]; /* where they stand; their numbers */
+	uint64_t places[HS_PAGE_BLOCKS / 64];                     /* of these numbers, as in a page */
+	uint8_t before[HS_PAGE_BLOCKS / 64];
+};
+
+/* Looks at the blocks with numbers below `end`. */
+IN_LOOP void look_through(const struct hs_page *page, enum hs_page_form form, unsigned end,
+			  struct survey *live)
+{
+	unsigned count = 0, index = 0;
+	for (unsigned w = 0; w < HS_PAGE_BLOCKS / 64; w++) {
+		uint64_t places = 0;
+		live->before[w] = (uint8_t)count;
+		for (uint64_t rest = page->places[w]; rest; rest &= rest - 1) {
+			unsigned number = w * 64 + (unsigned)__builtin_ctzll(rest);
+			if (form == HS_PAGE_WHOLE)
+				index = number;
+			uint64_t alive = number < end && group_at(page, form, index) != HS_BLOCK_DEAD;
+			live->indices[count] = (uint8_t)index++;
+			live->numbers[count] = (uint8_t)number;
+			places |= alive << number % 64;
+			count += (unsigned)alive;
+		}
+		live->places[w] = places;
+	}
+	live->count = count;
+}
+
+IN_LOOP enum hs_page_form choose_form(const struct hs_page *page, enum hs_page_form form,
+				      const struct survey *live)
+{
+	/* the sizes of all but the first are in born_bytes of the last */
+	struct hs_block first = block_at(page, form, live->indices[0]),
+			last = block_at(page, form, live->indices[live->count - 1]);
+	uint64_t most = first.size | (last.born_us - first.born_us) | (last.born_bytes - first.born_bytes);
+	uint32_t differences = 0;
+	for (unsigned i = 1; i < live->count; i++)
+		differences |= block_at(page, form, live->indices[i]).thread ^ first.thread;
+	return most <= UINT16_MAX && !differences ? HS_PAGE_TINY
+	       : most <= UINT32_MAX               ? HS_PAGE_NARROW
+						  : HS_PAGE_WIDE;
+}
+
+IN_LOOP struct hs_page *pack_from(const struct hs_page *page, enum hs_page_form form)
+{
+	struct survey live;
+	look_through(page, form, HS_PAGE_BLOCKS, &live);
+	enum hs_page_form to = choose_form(page, form, &live);
+	struct hs_page *packed = make_page(live.count, to);
+	struct hs_block first = block_at(page, form, live.indices[0]);
+	packed->live = (uint16_t)live.count;
+	packed->thread = first.thread;
+	packed->first_us = first.born_us;
+	packed->first_bytes = first.born_bytes;
+	memcpy(packed->places, live.places, sizeof packed->places);
+	memcpy(packed->before, live.before, sizeof packed->before);
+	for (unsigned i = 0; i < live.count; i++) {
+		struct hs_block block = block_at(page, form, live.indices[i]);
+		uint64_t born_us = block.born_us - first.born_us,
+			 born_bytes = block.born_bytes - first.born_bytes;
+		if (to == HS_PAGE_TINY)
+			packed->tiny_blocks[i] = (struct hs_tiny_block){
+				block.group, (uint16_t)block.size, (uint16_t)born_us, (uint16_t)born_bytes};
+		else if (to == HS_PAGE_NARROW)
+			packed->narrow_blocks[i] =
+				(struct hs_narrow_block){(uint32_t)block.size, block.group, block.thread,
+							 (uint32_t)born_us, (uint32_t)born_bytes};
+		else
+			packed->blocks[i] = block;
+	}
+	return packed;
 }
 
 /* The live blocks of a page, which has some. */
 static struct hs_page *pack(const struct hs_page *page)
 {
-	unsigned from = 0, end = page->capacity;
-	while (block_at(page, from).group == HS_BLOCK_DEAD)
-		from++;
-	while (block_at(page, end - 1).group == HS_BLOCK_DEAD)
-		end--;
-	struct hs_block first = block_at(page, from), last = block_at(page, end - 1);
-	/* the sizes of all but the first are in born_bytes of the last */
-	bool narrow = (first.size | (last.born_us - first.born_us) | (last.born_bytes - first.born_bytes)) <=
-		      UINT32_MAX;
-	struct hs_page *packed = make_page(page->live, narrow, true);
-	packed->first_us = first.born_us;
-	packed->first_bytes = first.born_bytes;
-	for (unsigned i = from; i < end; i++) {
-		struct hs_block block = block_at(page, i);
-		if (block.group == HS_BLOCK_DEAD)
-			continue;
-		packed->places[packed->live] = page->places ? page->places[i] : (uint8_t)i;
-		if (narrow)
-			packed->narrow_blocks[packed->live++] =
-				(struct hs_narrow_block){(uint32_t)block.size, block.group, block.thread,
-							 (uint32_t)(block.born_us - first.born_us),
-							 (uint32_t)(block.born_bytes - first.born_bytes)};
-		else
-			packed->blocks[packed->live++] = block;
-	}
-	return packed;
+	return page->form == HS_PAGE_WHOLE ? pack_from(page, HS_PAGE_WHOLE) : pack_from(page, page->form);
 }
 
 /* Gives back a dead page, or replaces it by its live blocks. */
@@ -102,7 +181,7 @@ void hs_blocks_tidy(struct hs_blocks *blocks, uint64_t number)
 	} else {
 		*home = pack(page);
 	}
-	if (!page->places && !blocks->spare)
+	if (page->form == HS_PAGE_WHOLE && !blocks->spare)
 		blocks->spare = page;
 	else
 		free(page);
@@ -116,7 +195,7 @@ void hs_blocks_open_page(struct hs_blocks *blocks)
 		hs_blocks_tidy(blocks, blocks->count - 1);
 	uint64_t old = blocks->count - (uint64_t)OLD_PAGES * HS_PAGE_BLOCKS;
 	struct hs_page **old_page = old < blocks->count ? page_at(blocks, old) : NULL;
-	if (old_page && *old_page && !(*old_page)->places)
+	if (old_page && *old_page && (*old_page)->form == HS_PAGE_WHOLE)
 		hs_blocks_tidy(blocks, old);
 	uint64_t shelf = blocks->count / HS_PAGE_BLOCKS / HS_SHELF_PAGES;
 	if (shelf == blocks->shelf_count) {
@@ -129,9 +208,10 @@ void hs_blocks_open_page(struct hs_blocks *blocks)
 			*before = NULL;
 		}
 	}
-	struct hs_page *page = blocks->spare ? blocks->spare : make_page(HS_PAGE_BLOCKS, false, false);
+	struct hs_page *page = blocks->spare ? blocks->spare : make_page(HS_PAGE_BLOCKS, HS_PAGE_WHOLE);
 	blocks->spare = NULL;
 	page->live = 0;
+	memset(page->places, 0xff, sizeof page->places);
 	blocks->open = *page_at(blocks, blocks->count) = page;
 	blocks->shelves[shelf]->pages_used++;
 }
@@ -140,16 +220,19 @@ void hs_blocks_each(struct hs_blocks *blocks,
 		    void (*visit)(const struct hs_block *block, uint64_t number, void *context),
 		    void *context)
 {
+	struct survey live;
 	unsigned open_used = (unsigned)((blocks->count + HS_PAGE_BLOCKS - 1) % HS_PAGE_BLOCKS) + 1;
 	for (size_t s = 0; s < blocks->shelf_count; s++) {
 		for (unsigned p = 0; blocks->shelves[s] && p < HS_SHELF_PAGES; p++) {
 			struct hs_page *page = blocks->shelves[s]->pages[p];
-			unsigned used = !page ? 0 : page == blocks->open ? open_used : page->capacity;
+			unsigned end = page == blocks->open ? open_used : HS_PAGE_BLOCKS;
 			uint64_t first = (s * HS_SHELF_PAGES + p) * HS_PAGE_BLOCKS;
-			for (unsigned i = 0; i < used; i++) {
-				struct hs_block block = block_at(page, i);
-				if (block.group != HS_BLOCK_DEAD)
-					visit(&block, first + (page->places ? page->places[i] : i), context);
+			if (!page)
+				continue;
+			look_through(page, page->form, end, &live);
+			for (unsigned i = 0; i < live.count; i++) {
+				struct hs_block block = block_at(page, page->form, live.indices[i]);
+				visit(&block, first + live.numbers[i], context);
 			}
 		}
 	}

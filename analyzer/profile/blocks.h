@@ -1,7 +1,8 @@
 /* The live blocks of a lane, found by allocation number (0, 1, 2... in the order of the file). Memory follows
  * the live blocks, not the allocations: blocks stand in pages of 256 numbers; a page whose blocks are all
  * dead is given back; one with few live ones, or an old one, is packed: it has the live ones only, and of
- * them what differs from the page's first, which fits in 32 bits nearly always. Private to profile/. */
+ * them what differs from the page's first, which fits in 32 bits nearly always and in 16 mostly. Private to
+ * profile/. */
 #ifndef HS_BLOCKS_H
 #define HS_BLOCKS_H
 
@@ -21,19 +22,38 @@ struct hs_block {
 
 enum { HS_PAGE_BLOCKS = 256, HS_SHELF_PAGES = 4096 };
 
-/* Of a packed page; born_... count from the page's first_... */
+/* Blocks of packed pages; born_... count from the page's first_... */
 struct hs_narrow_block {
 	uint32_t size, group, thread, born_us, born_bytes;
 };
 
+/* Of a page whose blocks are all of one thread. */
+struct hs_tiny_block {
+	uint32_t group;
+	uint16_t size, born_us, born_bytes;
+} __attribute__((packed, aligned(2)));
+
+enum hs_page_form {
+	HS_PAGE_WHOLE, /* block i has number i of the page; the others are packed */
+	HS_PAGE_WIDE,
+	HS_PAGE_NARROW,
+	HS_PAGE_TINY,
+};
+
 struct hs_page {
 	uint16_t live, capacity;
-	bool narrow;
-	uint8_t *places; /* packed page: block i has number places[i] of the page, ascending; else NULL */
-	uint64_t first_us, first_bytes; /* narrow */
+	uint8_t form;    /* enum hs_page_form */
+	uint32_t thread; /* of tiny blocks */
+	uint64_t first_us, first_bytes;
+	/* Bit i of all words together: there is a block with number i of the page, which in a whole page is
+	 * alive or has not begun. In a packed one they stand in the order of their numbers, and may be dead;
+	 * before: those of the words before. */
+	uint64_t places[HS_PAGE_BLOCKS / 64];
+	uint8_t before[HS_PAGE_BLOCKS / 64];
 	union {
 		struct hs_block blocks[1]; /* capacity of them */
 		struct hs_narrow_block narrow_blocks[1];
+		struct hs_tiny_block tiny_blocks[1];
 	};
 };
 
@@ -82,7 +102,7 @@ static inline struct hs_block *hs_blocks_find(struct hs_blocks *blocks, uint64_t
 	struct hs_page *page = shelf ? shelf->pages[number / HS_PAGE_BLOCKS % HS_SHELF_PAGES] : NULL;
 	if (!page)
 		return NULL;
-	if (page->places)
+	if (page->form != HS_PAGE_WHOLE)
 		return hs_blocks_find_packed(blocks, page, (unsigned)(number % HS_PAGE_BLOCKS));
 	struct hs_block *block = &page->blocks[number % HS_PAGE_BLOCKS];
 	return block->group == HS_BLOCK_DEAD ? NULL : block;
@@ -96,6 +116,8 @@ static inline void hs_blocks_end(struct hs_blocks *blocks, uint64_t number, stru
 				       ->pages[number / HS_PAGE_BLOCKS % HS_SHELF_PAGES];
 	if (block == &blocks->packed)
 		hs_blocks_end_packed(blocks, page);
+	else
+		page->places[number % HS_PAGE_BLOCKS / 64] &= ~(1ULL << number % 64);
 	if (--page->live <= page->capacity / 8 && page != blocks->open)
 		hs_blocks_tidy(blocks, number);
 }

@@ -227,6 +227,28 @@ static void test_temporary_across_threads(void)
 	end(&o);
 }
 
+/* A thread's latest block is still temporary when it ends long after, packed with others, all of that thread
+ * (9) or not (17). The threads share a lane. */
+static void test_temporary_after_long(void)
+{
+	struct writer w;
+	start(&w, 3);
+	event_alloc(&w, 1, 1, 1, 8);
+	uint64_t latest17 = event_alloc(&w, 17, 1, 3, 32), latest9 = 0;
+	while (latest9 < 1023)
+		latest9 = event_alloc(&w, 9, 2, 2, 16);
+	for (int i = 0; i < 100000; i++)
+		event_alloc(&w, 1, 3, 1, 8);
+	event_free(&w, 1, 4, latest17);
+	event_free(&w, 1, 4, latest9);
+	event_free(&w, 1, 4, latest9 - 1); /* thread 9 has allocated since */
+	struct outcome o = finish(&w, NULL);
+	CHECK_NUMBER(o.replay.groups[2].temporary_bytes, 16);
+	CHECK_NUMBER(o.replay.groups[3].temporary_bytes, 32);
+	CHECK_NUMBER(o.replay.totals.counts.temporary, 2);
+	end(&o);
+}
+
 /* Lifetimes 0, 5 and 1000 us; 0, 24 and 8 bytes allocated meanwhile; one block lives on to the end at 2000.
  */
 static void test_lifetimes(void)
@@ -550,24 +572,27 @@ static void slow_end(uint64_t number, uint64_t now)
 	slow_heap -= block->size;
 }
 
-/* 500,000 events of 20 threads, so that some share a lane; blocks of any age end, so that pages of all kinds
- * come up: open, whole, packed, packed again, dead; and packed ones whose sizes or times do not fit in 32
- * bits. */
-static void test_random_events(void)
+/* 500,000 events. Of 20 threads some share a lane; blocks of any age end, so that pages of all kinds come up:
+ * open, whole, packed, packed again, dead; and packed ones whose sizes or times do not fit in 32 bits, or in
+ * 16, or do, if there is one thread with small blocks. */
+static void test_random_events(uint32_t threads, uint64_t size_end, uint64_t large_end)
 {
 	struct writer w;
 	static uint64_t live[4096];
 	uint32_t live_count = 0;
 	uint64_t now = 0, count = 0, frees = 0, latest[THREADS_MOST + 1];
 	memset(latest, 0xff, sizeof latest);
+	memset(expected, 0, sizeof expected);
+	memset(slow_lived_bytes, 0, sizeof slow_lived_bytes);
+	slow_heap = slow_peak = slow_peak_us = slow_allocated = 0;
 	start(&w, GROUPS - 1);
 	while (count < SLOW_BLOCKS - 1) {
-		uint32_t thread = 1 + (uint32_t)(random_number() % THREADS_MOST),
+		uint32_t thread = 1 + (uint32_t)(random_number() % threads),
 			 node = 1 + (uint32_t)(random_number() % (GROUPS - 1));
 		uint64_t what = random_number() % 100,
-			 size = random_number() % 3 ? random_number() % 4000 : 64;
+			 size = random_number() % 3 ? random_number() % size_end : 64;
 		if (random_number() % 2000 == 0)
-			size = random_number() % (1ULL << 34);
+			size = random_number() % large_end;
 		now += random_number() % 2000 ? random_number() % 4 : 1ULL << 31;
 		/* mostly young blocks, sometimes any */
 		uint32_t which = live_count ? (uint32_t)(random_number() % live_count) : 0;
@@ -629,6 +654,7 @@ int main(void)
 	test_realloc_elsewhere();
 	test_mixed_peak();
 	test_temporary_across_threads();
+	test_temporary_after_long();
 	test_lifetimes();
 	test_coarse_times();
 	test_nothing_requested();
@@ -637,6 +663,8 @@ int main(void)
 	test_by_thread();
 	test_slices();
 	test_watch();
-	test_random_events();
+	test_random_events(THREADS_MOST, 4000, 1ULL << 34);
+	test_random_events(1, 4000, 1ULL << 34);
+	test_random_events(1, 100, 1 << 17);
 	return check_failures();
 }
