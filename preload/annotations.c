@@ -23,8 +23,7 @@ static uint64_t *put_wide(struct thread *thread, enum hs_wide op, uint64_t first
 /* Within the first event of a pool. The end of a slab ends the blocks in it, whatever their addresses. */
 static uint64_t pool_stamp(void)
 {
-	if (unlikely(hs_process.stamps_by_address))
-		hs_stamps_fence();
+	hs_stamps_fence();
 	return hs_stamp_now();
 }
 
@@ -100,6 +99,7 @@ EXPORT void heapscope_v1_slab_end(void)
 /* Within an event. */
 static void write_note(struct thread *thread, enum hs_note note, const char *name, size_t bytes)
 {
+	hs_stamps_end_solo(thread);
 	uint64_t stamp = hs_stamp_now();
 	if (!event_room(thread))
 		return;

@@ -3,7 +3,7 @@
 #ifndef HS_EVENT_H
 #define HS_EVENT_H
 
-#include "claims.h"
+#include "stamps.h"
 
 /* In a function that the program calls: the state of its caller, with which the walk begins. */
 #define CALLER_PC ((uint64_t)__builtin_return_address(0))
@@ -40,14 +40,6 @@ static inline void event_end(struct thread *thread)
 	store_release(&thread->chunk->busy, 0);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	store_relaxed(&thread->writing, 0);
-}
-
-/* Of an event at an address: ordered against those of other threads at the same one. */
-static inline uint64_t event_stamp(const struct thread *thread, uint64_t address)
-{
-	if (unlikely(!hs_process.stamps_by_address))
-		return hs_stamp_now();
-	return hs_claim(address, thread->stream) ? arch_stamp() : arch_stamp_fenced();
 }
 
 /* Makes room for the longest record. */

@@ -2,7 +2,7 @@
  *
  * The first event may come before libc is initialised (.preinit_array), under libc's own locks, or in a fork
  * child of a threaded program: raw system calls and no libc but what is safe there. */
-#include "shim.h"
+#include "stamps.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -16,7 +16,6 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
-#include <time.h>
 
 struct process hs_process = {.header = &hs_no_region};
 _Alignas(HS_PAGE_BYTES) uint32_t hs_alive[HS_PAGE_BYTES / sizeof(uint32_t)];
@@ -25,31 +24,6 @@ static char socket_name[sizeof((struct sockaddr_un){0}.sun_path)];
 static char token[HS_TOKEN_BYTES + 1];
 
 extern void *__libc_stack_end;
-
-static _Atomic(uint64_t) frozen_stamp; /* 0: the clock runs */
-
-void hs_clock_freeze(bool freeze)
-{
-	hs_stamps_fence();
-	frozen_stamp = freeze ? hs_stamp_now() : 0;
-	hs_process.clock_is_readable = hs_process.clock_is_tsc && !freeze;
-}
-
-void hs_stamps_fence(void)
-{
-	hs_process.stamps_by_address = false;
-}
-
-uint64_t hs_stamp_now(void)
-{
-	if (hs_process.clock_is_readable)
-		return arch_stamp_fenced();
-	if (frozen_stamp)
-		return atomic_fetch_add(&frozen_stamp, 1);
-	struct timespec now = {0};
-	arch_syscall(SYS_clock_gettime, CLOCK_MONOTONIC, (long)&now, 0, 0, 0, 0);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 void hs_process_stop(enum hs_stop reason)
 {
@@ -99,6 +73,19 @@ static const char *setting(char **environment, const char *name)
 	return NULL;
 }
 
+/* Behind the environment the kernel laid what it tells the loader. */
+static uint64_t vdso_address(char **environment)
+{
+	if (!environment)
+		return 0;
+	while (*environment)
+		environment++;
+	const ElfW(auxv_t) *entry = (const ElfW(auxv_t) *)(environment + 1);
+	while (entry->a_type != AT_NULL && entry->a_type != AT_SYSINFO_EHDR)
+		entry++;
+	return entry->a_type == AT_SYSINFO_EHDR ? entry->a_un.a_val : 0;
+}
+
 /* The TSC counts time only if it is invariant and the kernel trusts it. */
 static bool kernel_trusts_tsc(void)
 {
@@ -138,7 +125,8 @@ static void read_settings(void)
 		hs_process.unwinder = UNWINDER_FP;
 	hs_process.stack_end = (uint64_t)__libc_stack_end;
 	hs_process.clock_is_tsc = arch_stamp_is_invariant() && kernel_trusts_tsc();
-	hs_process.clock_is_readable = hs_process.stamps_by_address = hs_process.clock_is_tsc;
+	hs_process.clock_is_readable = hs_process.clock_is_tsc;
+	hs_stamps_begin(vdso_address(environment));
 	hs_process.loader = mapped_around((void *)_r_debug.r_brk);
 	hs_process.libc = mapped_around((void *)dlsym);
 }
@@ -286,6 +274,7 @@ void hs_process_forked(void)
 	if (hs_threads_forked())
 		hs_process.interrupted = true;
 	hs_region_forget(hs_process.interrupted);
+	hs_stamps_end_solo(NULL);
 	hs_process.epoch++;
 	hs_process.generation++;
 	hs_process.stopped = HS_STOP_NONE;

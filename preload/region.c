@@ -3,7 +3,7 @@
  *
  * Whatever a fork may interrupt loads hs_process.header first, then asks for the epoch, and asks again for it
  * after it has found a place in an area: what it writes then goes to where the parent's region was. */
-#include "shim.h"
+#include "stamps.h"
 
 #include <linux/futex.h>
 #include <sys/mman.h>
@@ -376,5 +376,6 @@ bool hs_chunk_next(struct thread *thread)
 		store_release(&full->busy, 0);
 		store_release(&header->chunk_state[full_index], HS_CHUNK_FULL);
 	}
+	hs_stamps_look_around(thread);
 	return true;
 }

@@ -9,6 +9,7 @@
  *   real.c       the next allocator behind us, and the arena for calls that come before it is known
  *   event.h      one event into the thread's chunk
  *   annotations.c  what programs report by heapscope.h
+ *   stamps.c     when it happened
  *   claims.c     which memory only one stream has to do with
  *   thread.c     per-thread state: claimed at the first event, given back at thread exit
  *   libc.c       other functions of libc that concern us: forks, dlopen
@@ -72,7 +73,6 @@ struct process {
 	uint32_t generation; /* grows when a module goes: remembered stacks are void then */
 	bool clock_is_tsc;
 	bool clock_is_readable; /* by a TSC read, that is */
-	bool stamps_by_address; /* fenced only where another thread's event may have been (claims.h) */
 	bool sandboxed;         /* perhaps: no system call but those that allocators need */
 	bool jailed;            /* strict seccomp: any system call of ours would be the end of the process */
 	bool follow_forks;
@@ -195,6 +195,11 @@ struct thread {
 	uint64_t *at;  /* next word to write */
 	uint64_t *end; /* a record may begin before this */
 	uint64_t last_stamp;
+	/* stamps.h */
+	uint64_t tick; /* the kernel's at the last stamp */
+	uint64_t solo_since;
+	uint32_t rests; /* so many events need no stamp while the tick stays */
+	bool sings_solo;
 	/* The remembered stack: frames[0] outermost .. known[-1] innermost; frames[-1] is a sentinel with the
 	 * largest sp. From known to limit there is room for the walk under way. */
 	struct frame *frames, *known, *limit;

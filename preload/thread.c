@@ -136,6 +136,7 @@ static void give_back(struct thread *thread)
 	}
 	store_relaxed(&thread->chunk->last, 1);
 	store_release(&header->chunk_state[thread->chunk_index], HS_CHUNK_FULL);
+	hs_stamps_end_solo_of(thread);
 	push_free(thread, thread);
 }
 

@@ -41,6 +41,8 @@ char *hs_import_header(const struct hs_facts *facts)
 	hs_json_put(object, "heapscope", json_string(HEAPSCOPE_VERSION));
 	if (facts->imported)
 		hs_json_put(object, "imported", hs_json_string(facts->imported));
+	if (facts->time_resolution_us)
+		hs_json_put(object, "time_resolution_us", hs_json_integer(facts->time_resolution_us));
 	if (facts->subject == HS_SUBJECT_SAMPLES)
 		hs_json_put(object, "subject", json_string("samples"));
 	hs_json_put(object, "unknown", unknown_json(facts->unknown));

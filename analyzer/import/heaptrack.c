@@ -483,6 +483,7 @@ int hs_heaptrack_convert(struct hs_source *source, const struct hs_import_option
 	hs_encoder_init(&import.encoder, packer, fd);
 	hs_strings_init(&import.strings);
 	import.facts.imported = hs_copy_string("heaptrack");
+	import.facts.time_resolution_us = 10000; /* it looks at the clock every 10 ms */
 	import.facts.unknown = HS_TOLD_MOVED_BYTES | HS_TOLD_MOVED | HS_TOLD_REALLOCATIONS | HS_TOLD_THREADS |
 			       HS_TOLD_PROCESS;
 	while (result == 0 && !import.encoder.writer.error && (line = hs_source_line(source, &length)))

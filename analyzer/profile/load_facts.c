@@ -74,9 +74,6 @@ static void read_origin(struct hs_facts *facts, const json_t *json)
 		facts->imported = text(json, "imported");
 	if (json_is_object(merged))
 		read_merged(&facts->merged, merged);
-	/* heaptrack looks at the clock every 10 ms */
-	if (facts->imported && strcmp(facts->imported, "heaptrack") == 0)
-		facts->time_resolution_us = 10000;
 	if (facts->merged.incomplete &&
 	    asprintf(&facts->warning,
 		     "%" PRIu64 " of the %" PRIu64
@@ -125,6 +122,7 @@ int hs_load_header(struct hs_loader *loader, struct hs_payload payload, struct h
 		facts->parent_pid = number32(json, "parent_pid");
 		facts->forked = origin && strcmp(origin, "fork") == 0;
 		facts->start_unix_us = number(json, "start_us");
+		facts->time_resolution_us = number(json, "time_resolution_us");
 		read_origin(facts, json);
 	}
 	json_decref(json);
@@ -154,6 +152,8 @@ int hs_load_footer(struct hs_loader *loader, struct hs_payload payload, struct h
 	if (!json)
 		return hs_fail(error, "%s", cause.text);
 	facts->duration_us = number(json, "duration_us");
+	if (json_object_get(json, "time_resolution_us"))
+		facts->time_resolution_us = number(json, "time_resolution_us");
 	facts->lost_events = number(json, "lost_events");
 	facts->truncated_stacks = number(json, "truncated_stacks");
 	facts->broken_stacks = number(json, "broken_stacks");

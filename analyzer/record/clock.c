@@ -84,3 +84,10 @@ uint64_t hs_clock_stamp(enum hs_clock unit)
 {
 	return unit == HS_CLOCK_MONOTONIC ? hs_monotonic_ns() : read_tsc();
 }
+
+uint64_t hs_clock_tick_us(void)
+{
+	struct timespec period = {.tv_nsec = 10000000};
+	clock_getres(CLOCK_MONOTONIC_COARSE, &period);
+	return 2 * ((uint64_t)period.tv_sec * 1000000 + (uint64_t)period.tv_nsec / 1000);
+}

@@ -20,6 +20,8 @@ struct hs_stamp_clock hs_clock_make(enum hs_clock unit);
 
 uint64_t hs_clock_stamp(enum hs_clock unit); /* now; needs no calibration */
 uint64_t hs_monotonic_ns(void);
+/* From one tick of the kernel's timer to the next at most: it may be as late as that. */
+uint64_t hs_clock_tick_us(void);
 
 static inline uint64_t hs_clock_now(const struct hs_stamp_clock *clock)
 {

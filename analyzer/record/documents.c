@@ -77,6 +77,7 @@ char *hs_image_header(const struct hs_image *image)
 	put_count(object, "page_bytes", (uint64_t)sysconf(_SC_PAGESIZE));
 	json_object_set_new(object, "clock",
 			    json_string(image->clock.unit == HS_CLOCK_TSC ? "tsc" : "monotonic"));
+	put_count(object, "time_resolution_us", image->time_resolution_us);
 	json_object_set_new(object, "unwinder", text_value(unwinder ? unwinder : "fast"));
 	json_object_set_new(object, "heapscope", json_string(HEAPSCOPE_VERSION));
 	return finish(object);
@@ -111,6 +112,7 @@ char *hs_image_footer(const struct hs_image *image)
 	put_count(object, "temporary", written->temporary);
 	put_count(object, "unknown_frees", image->pairs.unknown_frees);
 	put_count(object, "duration_us", image->duration_us);
+	put_count(object, "time_resolution_us", image->time_resolution_us);
 	json_object_set_new(object, "end", end_value(image));
 	put_count(object, "lost_events", image->lost_events);
 	put_count(object, "truncated_stacks", image->truncated_stacks);

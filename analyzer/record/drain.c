@@ -386,7 +386,7 @@ static bool run_second(struct hs_drain *drain, struct hs_stream *stream, uint64_
 	stream->key = key;
 	if (key >= limit_key)
 		return false;
-	drain->late += key < drain->merged_key;
+	drain->late += key < drain->merged_key && stream->second_has_stamp;
 	stream->has_second = false;
 	*next_item(drain) = (struct hs_item){
 		.stamp = stream->second_stamp,
@@ -427,7 +427,6 @@ static void end_lead(struct hs_drain *drain, struct hs_stream *stream, const str
 
 static inline bool take_lead(struct hs_drain *drain, struct hs_stream *stream, struct hs_lead *lead)
 {
-	drain->late += lead->key < drain->merged_key;
 	struct hs_item *item = next_item(drain);
 	item->stream = stream;
 	return hs_lead_take(lead, item);
@@ -440,6 +439,10 @@ static enum run run_short(struct hs_drain *drain, struct hs_stream *stream, uint
 	if (!begin_lead(drain, stream, &lead))
 		return RUN_EMPTY;
 	bool more = true;
+	/* Events without a stamp of their own are not late: there were no others then. */
+	for (; more && lead.key < drain->merged_key && lead.key < limit_key;
+	     more = take_lead(drain, stream, &lead))
+		drain->late += lead.stamp != lead.last_stamp;
 	while (more && lead.key < limit_key)
 		more = take_lead(drain, stream, &lead);
 	end_lead(drain, stream, &lead);
@@ -470,7 +473,7 @@ static enum run run_record(struct hs_drain *drain, struct hs_stream *stream, uin
 		drain->batch_count--;
 		return RUN_LIMIT;
 	}
-	drain->late += stream->key < drain->merged_key;
+	drain->late += stream->key < drain->merged_key && item->stamp != stream->stamp;
 	item->stream = stream;
 	stream->stamp = decoded.stamp;
 	stream->position += decoded.words;
@@ -478,6 +481,7 @@ static enum run run_record(struct hs_drain *drain, struct hs_stream *stream, uin
 		stream->has_second = true;
 		stream->second_address = decoded.second_address;
 		stream->second_stamp = decoded.stamp;
+		stream->second_has_stamp = decoded.stamp != item->stamp;
 		stream->second_size = item->size;
 		stream->second_node = item->node;
 	}
@@ -515,7 +519,8 @@ static void run_two(struct hs_drain *drain)
 			limit_key = heap[rivals[i]]->key;
 	struct hs_stream *first = heap[0], *second = heap[other];
 	struct hs_lead one, two;
-	if (!begin_lead(drain, first, &one) || !begin_lead(drain, second, &two))
+	if (!begin_lead(drain, first, &one) || !begin_lead(drain, second, &two) ||
+	    one.key < drain->merged_key || two.key < drain->merged_key)
 		return;
 	bool more = true;
 	while (more && (one.key < limit_key || two.key < limit_key)) {

@@ -58,6 +58,7 @@ struct hs_stream {
 	bool busy, gap, handed_over;
 	bool has_second; /* an ATTACH waits for its stamp */
 	uint64_t second_address, second_size, second_stamp;
+	bool second_has_stamp; /* of its own */
 	uint32_t second_node;
 	uint64_t stamp; /* the next delta counts from here */
 	uint64_t key;   /* of the next item, or of the last one */

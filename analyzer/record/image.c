@@ -78,6 +78,7 @@ static void get_ready(struct hs_image *image)
 	image->start_unix_us =
 		image->connect_unix_us + since_connect_us - hs_clock_us(&image->clock, now - start);
 	image->drain = hs_drain_new(&image->view, take_items, image);
+	image->time_resolution_us = tsc ? hs_clock_tick_us() : 1;
 }
 
 /* ---- modules ------------------------------------------------------------------------------------------- */
@@ -458,6 +459,8 @@ static void keep_health(struct hs_image *image)
 	image->fallback_stacks = hs_peek(&header->fallback_stacks);
 	image->skipped_allocations = hs_peek(&header->skipped_allocations) + image->pairs.skipped_allocations;
 	image->skipped_bytes = hs_peek(&header->skipped_bytes) + image->pairs.skipped_bytes;
+	if (!hs_peek(&header->stamps_rest))
+		image->time_resolution_us = 1;
 	if (image->drain) {
 		image->lost_events += hs_drain_damaged(image->drain);
 		image->late_events = hs_drain_late(image->drain);

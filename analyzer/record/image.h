@@ -84,6 +84,7 @@ struct hs_image {
 	int end_value;
 	uint64_t duration_us;
 	uint64_t lost_events, truncated_stacks, broken_stacks, fallback_stacks, late_events;
+	uint64_t time_resolution_us; /* of events: their times are wrong by less, were they written exactly */
 	uint64_t skipped_allocations, skipped_bytes; /* while recording was paused */
 	uint32_t unseen_libraries;                   /* see region.h; and the first one's name */
 	char unseen_library[256];

@@ -3,6 +3,7 @@ the end of the process. Every number is exact in every run."""
 
 import pathlib
 import sys
+import time
 
 import pytest
 
@@ -12,6 +13,7 @@ import dhat as dhat_format  # noqa: E402
 import recording as recording_format  # noqa: E402
 
 RUNS = 20
+CLOCK_MONOTONIC_COARSE = 6  # linux/time.h
 
 
 def check_whole(footer):
@@ -108,3 +110,28 @@ def test_fork_while_others_allocate(compile, record, dhat):
         replay = child.replay()
         assert (replay.allocations, replay.live_bytes) == (50, 3500)
         assert all("child_kept" in child.functions(node) for _, node, _ in replay.live.values())
+
+
+def test_turns(compile, record, print_json, dhat):
+    """While one thread alone allocates, only some of its events get a stamp of their own. The order between threads stands, and
+    times are wrong by less than the file says: two ticks of the kernel's timer."""
+    program = compile("solos.c")
+    tick_us = 2 * time.clock_getres(CLOCK_MONOTONIC_COARSE) * 1e6
+    for number in range(3):
+        recorded = record(program)
+        recording = check_replay(recorded) if number < 1 else recording_format.Recording(recorded)
+        check_whole(recording.footer)
+        assert recording.footer["late_events"] == 0
+        assert print_json(recorded)["facts"]["time_resolution_us"] == round(tick_us)
+        profile = dhat_format.Dhat(dhat(recorded, "--raw"))
+        for name, count, size in (("large", 16, 1000000), ("small", 16, 64), ("pair", 13 * 15000, 32)):
+            point = profile.function(name)
+            assert (point["tbk"], point["tb"], point["ebk"]) == (count, count * size, 0)
+        assert profile.function("large")["gbk"] == 1
+        [begin] = [event for event in recording.events() if event.size == 5000]
+        [end] = [event for event in recording.events() if event.ended == begin.number]
+        assert 500000 - tick_us < end.time_us - begin.time_us < 1500000
+
+
+def test_exact_times_of_few_events(compile, record, print_json):
+    assert print_json(record(compile("thread_lives.c")))["facts"]["time_resolution_us"] <= 64

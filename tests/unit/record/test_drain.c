@@ -118,6 +118,26 @@ static void test_busy(void)
 	end();
 }
 
+/* An event without a stamp of its own is not late when it comes: it has that of the one before. */
+static void test_no_stamp(void)
+{
+	begin();
+	struct shim_chunk a = shim_take(&view, 0, 1, 0), b = shim_take(&view, 1, 2, 0);
+	shim_alloc(&a, 100, 0x10, 8, 1);
+	CHECK_TEXT(turn(101 + MARGIN, false), "A10@100");
+	shim_alloc(&a, 100, 0x20, 8, 1);
+	shim_free(&a, 100, 0x10);
+	shim_realloc(&a, 100, 0x20, 100, 0x30, 8, 1);
+	shim_alloc(&b, 1000, 0x10, 8, 1);
+	CHECK_TEXT(turn(3 * MS, false), "A20@100 F10@100 D20@100 T30@100 A10@1000");
+	CHECK_NUMBER(hs_drain_late(drain), 0);
+	shim_alloc(&a, 200, 0x40, 8, 1);
+	shim_alloc(&a, 300, 0x50, 8, 1);
+	CHECK_TEXT(turn(4 * MS, false), "A40@200 A50@300");
+	CHECK_NUMBER(hs_drain_late(drain), 2);
+	end();
+}
+
 /* The old address may go to another thread between the stamps of a realloc that moves. */
 static void test_realloc(void)
 {
@@ -352,6 +372,7 @@ int main(void)
 	test_ties();
 	test_margin();
 	test_busy();
+	test_no_stamp();
 	test_realloc();
 	test_realloc_across_rounds();
 	test_wide();
