@@ -320,8 +320,8 @@ static int flush_events(struct hs_encoder *encoder)
 		leave_lane(encoder);
 		encoder->scratch.count = 0;
 		hs_event_columns_put(&encoder->columns, &encoder->scratch, encoder->time_us);
-		if (hs_writer_member(&encoder->writer, HS_MEMBER_EVENTS, &encoder->scratch,
-				     encoder->columns.count) == 0)
+		if (hs_writer_pieces(&encoder->writer, HS_MEMBER_EVENTS, &encoder->scratch,
+				     &encoder->columns.cuts, encoder->columns.count) == 0)
 			encoder->written = encoder->now;
 		start_member(encoder);
 	}

@@ -9,6 +9,11 @@
  * few different times stay exact; the first one of a file may have more of them, so that short runs do. */
 enum { EXACT_TIMES = 1024, EXACT_TIMES_FIRST = 4096, COARSE_UNIT_US = 16, GRAINS_A_UNIT = 2 };
 
+/* Columns of so many bytes are deflated apart: what they have in common is no more than a code that fits
+ * none.
+ */
+enum { PIECE_LEAST = 1024 };
+
 /* A lane is busy with so many events of a member. */
 enum { BUSY_EVENTS = HS_EVENTS_A_MEMBER / 16 };
 
@@ -151,12 +156,29 @@ static void join_copies(struct hs_event_columns *columns)
 	}
 }
 
-static void put_lanes(const struct hs_event_columns *columns, enum hs_column column, struct hs_bytes *payload)
+/* A column of that many bytes comes. */
+static void begin_column(struct hs_event_columns *columns, struct hs_bytes *payload, size_t bytes)
+{
+	struct hs_writer_cuts *cuts = &columns->cuts;
+	size_t piece = payload->count - (cuts->count ? cuts->at[cuts->count - 1] : 0);
+	if (bytes >= PIECE_LEAST && piece >= PIECE_LEAST)
+		cuts->at[cuts->count++] = payload->count;
+	hs_bytes_varint(payload, bytes);
+}
+
+static void put_column(struct hs_event_columns *columns, const struct hs_bytes *column,
+		       struct hs_bytes *payload)
+{
+	begin_column(columns, payload, column->count);
+	hs_bytes_add(payload, column->data, column->count);
+}
+
+static void put_lanes(struct hs_event_columns *columns, enum hs_column column, struct hs_bytes *payload)
 {
 	size_t bytes = 0;
 	for (unsigned i = 0; i < HS_LANES; i++)
 		bytes += columns->lanes[i] ? columns->lanes[i]->parts[column].count : 0;
-	hs_bytes_varint(payload, bytes);
+	begin_column(columns, payload, bytes);
 	for (unsigned i = 0; i < HS_LANES; i++)
 		if (columns->lanes[i])
 			hs_bytes_add(payload, columns->lanes[i]->parts[column].data,
@@ -174,15 +196,16 @@ void hs_event_columns_put(struct hs_event_columns *columns, struct hs_bytes *pay
 	struct scale scale = choose_scale(columns);
 	put_times(columns, &scale);
 	join_copies(columns);
+	columns->cuts.count = 0;
 	hs_bytes_varint(payload, columns->previous_us);
 	hs_bytes_varint(payload, last_us - columns->previous_us);
 	hs_bytes_varint(payload, columns->allocations);
 	hs_bytes_varint(payload, scale.unit_us);
 	hs_bytes_varint(payload, scale.grain);
-	hs_bytes_string(payload, columns->copies.data, columns->copies.count);
+	put_column(columns, &columns->copies, payload);
 	put_lanes(columns, HS_COLUMN_KIND, payload);
-	hs_bytes_string(payload, columns->threads.data, columns->threads.count);
-	hs_bytes_string(payload, columns->times.data, columns->times.count);
+	put_column(columns, &columns->threads, payload);
+	put_column(columns, &columns->times, payload);
 	put_lanes(columns, HS_COLUMN_NODE, payload);
 	put_lanes(columns, HS_COLUMN_SIZE, payload);
 	put_lanes(columns, HS_COLUMN_ENDED, payload);

@@ -4,6 +4,7 @@
 #define HS_RECORD_EVENT_COLUMNS_H
 
 #include "record/event_lane.h"
+#include "record/writer.h"
 
 /* An event is `us` (1 or more) later than the one before it. */
 struct hs_time_step {
@@ -16,9 +17,10 @@ struct hs_event_columns {
 	struct hs_event_lane *lanes[HS_LANES]; /* NULL: it never had events */
 	struct hs_time_step *steps; /* HS_EVENTS_A_MEMBER; pages that none reaches are never touched */
 	uint32_t step_count;
-	uint32_t first;          /* number of the first event, modulo 2^32 */
-	uint32_t count;          /* events, when the payload is put */
-	struct hs_bytes threads; /* the column as it goes to the file */
+	uint32_t first;             /* number of the first event, modulo 2^32 */
+	uint32_t count;             /* events, when the payload is put */
+	struct hs_bytes threads;    /* the column as it goes to the file */
+	struct hs_writer_cuts cuts; /* of the payload, when it is put */
 
 	/* event_columns.c's own */
 	uint32_t room;                     /* events that no lane has room for yet */
@@ -37,7 +39,7 @@ void hs_event_columns_start(struct hs_event_columns *columns, uint64_t time_us, 
 			    uint64_t allocations);
 /* Gives a lane that is at its limit room for more events; false: the payload is full. */
 bool hs_event_columns_extend(struct hs_event_columns *columns, struct hs_event_lane *lane);
-/* Appends the payload, whose last event was at last_us. */
+/* Appends the payload, whose last event was at last_us, to an empty buffer. */
 void hs_event_columns_put(struct hs_event_columns *columns, struct hs_bytes *payload, uint64_t last_us);
 
 #endif

@@ -3,8 +3,11 @@
 
 #include "heapscope/varint.h"
 
-/* Copies. Positions are looked up by the LOOK events that follow; shorter copies save nothing. */
-enum { LOOK = 4, PATIENCE_BITS = 5 };
+/* Copies. Positions are looked up by the LOOK events that follow; shorter copies save little. Where those are
+ * known, by LOOK_FAR as well: of the places that begin alike, the latest is rarely the one that goes on
+ * alike.
+ */
+enum { LOOK = 6, LOOK_FAR = 32, PATIENCE_BITS = 5 };
 
 enum { KIND_MASK = (1 << HS_CODED_KIND_BITS) - 1 };
 
@@ -49,10 +52,11 @@ static inline const struct hs_coded_event *event_at(const struct hs_event_lane *
 	return &lane->events[i & lane->ring_mask];
 }
 
-static inline uint32_t look_up(const struct hs_event_lane *lane, uint32_t at)
+/* Where the place of the `count` events at `at` is remembered. */
+static inline uint32_t *look_up(const struct hs_event_lane *lane, uint32_t at, uint32_t count)
 {
-	uint64_t sum = 0;
-	for (uint32_t i = at; i < at + LOOK; i++) {
+	uint64_t sum = count;
+	for (uint32_t i = at; i < at + count; i++) {
 		const struct hs_coded_event *event = event_at(lane, i);
 		uint64_t both = (uint64_t)event->size << 32 | event->node;
 		sum = (sum ^ both ^ event->ended >> HS_CODED_KIND_BITS << 15 ^
@@ -60,7 +64,7 @@ static inline uint32_t look_up(const struct hs_event_lane *lane, uint32_t at)
 		      0x9e3779b97f4a7c15u;
 		sum ^= sum >> 29;
 	}
-	return (uint32_t)(sum * 0x9e3779b97f4a7c15u >> lane->seen_shift);
+	return &lane->seen[sum * 0x9e3779b97f4a7c15u >> lane->seen_shift];
 }
 
 /* Whether event i is a copy of the one `distance` before it. */
@@ -150,23 +154,38 @@ static bool end_copy(struct hs_event_lane *lane)
 	return true;
 }
 
-/* Whether the events at `at` are those of a time before: then a copy begins, perhaps with some that stand
- * before them. */
-static bool begin_copy(struct hs_event_lane *lane)
+/* Whether the `count` events at `at` are those of a time before: how far back it was, or 0. Remembers the
+ * place. */
+static uint32_t find_earlier(struct hs_event_lane *lane, uint32_t at, uint32_t count)
 {
-	uint32_t at = lane->at, *seen = &lane->seen[look_up(lane, at)], distance = at + 1 - *seen;
+	uint32_t *seen = look_up(lane, at, count), distance = at + 1 - *seen;
 	bool known = *seen && distance <= lane->distance_most;
 	*seen = at + 1;
-	for (unsigned i = 0; known && i < LOOK; i++)
+	for (uint32_t i = 0; known && i < count; i++)
 		known = same(lane, at + i, distance);
-	if (!known)
+	return known ? distance : 0;
+}
+
+/* If the events at `at` are those of a time before a copy begins, perhaps with some that stand before them.
+ */
+static bool begin_copy(struct hs_event_lane *lane)
+{
+	uint32_t at = lane->at, distance = find_earlier(lane, at, LOOK), alike = LOOK;
+	if (!distance)
 		return false;
+	if (at + LOOK_FAR <= lane->count) {
+		uint32_t further = find_earlier(lane, at, LOOK_FAR);
+		if (further) {
+			distance = further;
+			alike = LOOK_FAR;
+		}
+	}
 	while (at > lane->put && at > distance && same(lane, at - 1, distance))
 		at--;
 	put_plain(lane, at);
 	lane->distance = distance;
 	lane->copy = at;
-	lane->at += LOOK;
+	lane->at += alike;
 	return true;
 }
 

@@ -13,7 +13,7 @@
 #include <isa-l.h>
 #include <unistd.h>
 
-/* A small buffer makes short deflate blocks, whose codes fit a column each. */
+/* A small buffer makes short deflate blocks, whose codes fit what a column is about. */
 enum { LEVEL = 1, LEVEL_BUFFER_BYTES = ISAL_DEF_LVL1_SMALL };
 
 struct hs_packer {
@@ -51,43 +51,63 @@ static uint32_t get32(const uint8_t *at)
 	return at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
 }
 
-/* What cannot be compressed is stored: 5 bytes in front of each 64 KiB. */
+/* What cannot be compressed is stored: 5 bytes in front of each 64 KiB. Twice as many end a piece. */
 static size_t most_bytes(size_t raw_bytes)
 {
-	return raw_bytes + (raw_bytes / 65535 + 1) * 5 + 64;
+	return raw_bytes + (raw_bytes / 65535 + 1 + 2 * HS_WRITER_CUTS_MOST) * 5 + 64;
 }
 
-/* Into packer->out; its count is 0 if that failed. */
-static void pack(struct hs_packer *packer, enum hs_member_kind kind, const struct hs_bytes *payload,
-		 uint32_t items)
+/* Appends a piece's blocks, which end at a byte's end. Returns whether that worked. */
+static bool pack_piece(struct hs_packer *packer, const uint8_t *data, size_t bytes, bool last)
 {
-	static const uint8_t start[16] = {0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 255, 20, 0, 'H', 'S', 16, 0};
 	struct isal_zstream *stream = &packer->stream;
-	size_t most = most_bytes(payload->count);
-	packer->out.count = 0;
-	uint8_t *out = hs_bytes_room(&packer->out, HS_MEMBER_HEADER_BYTES + most + HS_MEMBER_TRAILER_BYTES);
-	const void *data = payload->count ? (const void *)payload->data : "";
+	uint8_t *out = packer->out.data + packer->out.count;
 	isal_deflate_stateless_init(stream);
 	stream->level = LEVEL;
 	stream->level_buf = packer->level_buffer;
 	stream->level_buf_size = LEVEL_BUFFER_BYTES;
-	stream->end_of_stream = 1;
+	stream->end_of_stream = last;
+	stream->flush = last ? NO_FLUSH : FULL_FLUSH;
 	stream->next_in = (uint8_t *)(uintptr_t)data;
-	stream->avail_in = (uint32_t)payload->count;
-	stream->next_out = out + HS_MEMBER_HEADER_BYTES;
-	stream->avail_out = (uint32_t)most;
+	stream->avail_in = (uint32_t)bytes;
+	stream->next_out = out;
+	stream->avail_out = (uint32_t)(packer->out.capacity - packer->out.count);
 	if (isal_deflate_stateless(stream) != COMP_OK)
-		return;
-	size_t all = HS_MEMBER_HEADER_BYTES + stream->total_out + HS_MEMBER_TRAILER_BYTES;
-	memcpy(out, start, sizeof start);
-	uint8_t *at = out + sizeof start;
+		return false;
+	packer->out.count += stream->total_out;
+	return true;
+}
+
+/* Into packer->out; its count is 0 if that failed. */
+static void pack(struct hs_packer *packer, enum hs_member_kind kind, const struct hs_bytes *payload,
+		 const struct hs_writer_cuts *cuts, uint32_t items)
+{
+	static const uint8_t start[16] = {0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 255, 20, 0, 'H', 'S', 16, 0};
+	struct hs_bytes *out = &packer->out;
+	const uint8_t *data = payload->count ? payload->data : (const uint8_t *)"";
+	out->count = 0;
+	hs_bytes_room(out, HS_MEMBER_HEADER_BYTES + most_bytes(payload->count) + HS_MEMBER_TRAILER_BYTES);
+	out->count = HS_MEMBER_HEADER_BYTES;
+	size_t from = 0;
+	for (unsigned i = 0; i <= cuts->count; i++) {
+		bool last = i == cuts->count;
+		size_t to = last ? payload->count : cuts->at[i];
+		if (!pack_piece(packer, data + from, to - from, last)) {
+			out->count = 0;
+			return;
+		}
+		from = to;
+	}
+	out->count += HS_MEMBER_TRAILER_BYTES;
+	memcpy(out->data, start, sizeof start);
+	uint8_t *at = out->data + sizeof start;
 	at = put32(at, kind);
-	at = put32(at, (uint32_t)all);
+	at = put32(at, (uint32_t)out->count);
 	at = put32(at, (uint32_t)payload->count);
 	put32(at, items);
-	at = put32(out + all - HS_MEMBER_TRAILER_BYTES, crc32_gzip_refl(0, data, payload->count));
+	at = put32(out->data + out->count - HS_MEMBER_TRAILER_BYTES,
+		   crc32_gzip_refl(0, data, payload->count));
 	put32(at, (uint32_t)payload->count);
-	packer->out.count = all;
 }
 
 /* A whole member. */
@@ -108,8 +128,8 @@ static int put_member(struct hs_writer *writer, const uint8_t *member, size_t by
 	return 0;
 }
 
-int hs_writer_member(struct hs_writer *writer, enum hs_member_kind kind, const struct hs_bytes *payload,
-		     uint32_t items)
+int hs_writer_pieces(struct hs_writer *writer, enum hs_member_kind kind, const struct hs_bytes *payload,
+		     const struct hs_writer_cuts *cuts, uint32_t items)
 {
 	if (writer->error)
 		return -1;
@@ -117,11 +137,17 @@ int hs_writer_member(struct hs_writer *writer, enum hs_member_kind kind, const s
 		writer->error = EFBIG;
 		return -1;
 	}
-	pack(writer->packer, kind, payload, items);
+	pack(writer->packer, kind, payload, cuts, items);
 	const struct hs_bytes *out = &writer->packer->out;
 	if (!out->count)
 		writer->error = ENOMEM;
 	return put_member(writer, out->data, out->count);
+}
+
+int hs_writer_member(struct hs_writer *writer, enum hs_member_kind kind, const struct hs_bytes *payload,
+		     uint32_t items)
+{
+	return hs_writer_pieces(writer, kind, payload, &(struct hs_writer_cuts){0}, items);
 }
 
 int hs_writer_copy(struct hs_writer *writer, const struct hs_bytes *members)

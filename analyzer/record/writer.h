@@ -26,6 +26,16 @@ void hs_writer_init(struct hs_writer *writer, struct hs_packer *packer, int fd);
 /* Returns 0, or -1: not written, writer->error says why. */
 int hs_writer_member(struct hs_writer *writer, enum hs_member_kind kind, const struct hs_bytes *payload,
 		     uint32_t items);
+
+/* Where a payload's pieces begin, but for the first one's: ascending. Each gets codes of its own. */
+enum { HS_WRITER_CUTS_MOST = 15 };
+struct hs_writer_cuts {
+	size_t at[HS_WRITER_CUTS_MOST];
+	unsigned count;
+};
+/* Likewise. */
+int hs_writer_pieces(struct hs_writer *writer, enum hs_member_kind kind, const struct hs_bytes *payload,
+		     const struct hs_writer_cuts *cuts, uint32_t items);
 /* Writes whole members that another writer left in memory. Returns 0 or -1. */
 int hs_writer_copy(struct hs_writer *writer, const struct hs_bytes *members);
 /* After an error: goes back to the last whole member, so that smaller ones may still find room. */

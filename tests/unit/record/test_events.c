@@ -258,6 +258,82 @@ static void test_copies(void)
 	end();
 }
 
+static void allocate_row(uint64_t first_bytes, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		static uint64_t address = 1 << 20;
+		item(HS_ITEM_ALLOC, 0, 1, address += 16, first_bytes + i, 1);
+	}
+}
+
+/* Of two places that begin alike, the one that goes on alike is copied, not the latest. */
+static void test_copies_from_afar(void)
+{
+	uint8_t expected[256] = {0}, *at = expected;
+	begin();
+	for (unsigned i = 0; i < 10; i++)
+		allocate_row(8, 1);
+	for (unsigned i = 0; i < 2; i++) { /* the same twice */
+		allocate_row(20, 6);
+		allocate_row(30, 26);
+	}
+	allocate_row(60, 1);
+	allocate_row(20, 6); /* as it began, but */
+	allocate_row(70, 26);
+	allocate_row(61, 1);
+	allocate_row(20, 6); /* as it was at first */
+	allocate_row(30, 26);
+	write_out();
+	check_node_1();
+	/* from 0 to 1 us; then what is copied: of the ten the last seven, each of the one before; the second
+	 * row of 32; the beginning of the third; and after its other 26 and one more the second row, all of
+	 * it */
+	at = memcpy(at, (uint8_t[]){0, 1, 0, 1, 1, 12, 3, 7, 1, 32, 32, 32, 1, 6, 33, 27, 32, 66}, 18);
+	at += 18;
+	*at = 3 + 32 + 1 + 27; /* kinds: allocations */
+	at += 1 + 63;
+	/* 140 events of thread 1; none at 0 us; nodes: 1 from 0, then from 1, then as before */
+	memcpy(at, (uint8_t[]){3, 0x97, 2, 1, 1, 0, 63, 3, 1}, 9);
+	at += 7 + 63;
+	*at++ = 63; /* sizes, and 1 */
+	*at++ = 9;
+	at += 2; /* as before */
+	for (unsigned i = 0; i < 6; i++)
+		*at++ = (uint8_t)(21 + i);
+	for (unsigned i = 0; i < 26; i++)
+		*at++ = (uint8_t)(31 + i);
+	*at++ = 61;
+	for (unsigned i = 0; i < 26; i++)
+		*at++ = (uint8_t)(71 + i);
+	*at++ = 62;
+	at++; /* no block ended */
+	check_member(HS_MEMBER_EVENTS, 140, expected, (size_t)(at - expected));
+	end();
+}
+
+/* Two halves that have no byte in common: with a code of its own each byte takes 4 bits, with one for both 5.
+ */
+static void test_pieces(void)
+{
+	enum { HALF = 1500, CODES = 120 };
+	uint64_t random = 88172645463325252u;
+	struct hs_bytes payload = {0};
+	begin();
+	for (int i = 0; i < 2 * HALF; i++) {
+		random ^= random << 13;
+		random ^= random >> 7;
+		random ^= random << 17;
+		hs_bytes_varint(&payload, (random >> 40) % 16 + (i < HALF ? 0 : 64));
+	}
+	const struct hs_writer_cuts cuts = {{HALF}, 1};
+	CHECK_NUMBER(hs_writer_pieces(&encoder.writer, HS_MEMBER_SYMBOLS, &payload, &cuts, 1), 0);
+	CHECK(encoder.writer.offset < 40 + 2 * (HALF / 2 + CODES));
+	lseek(file, 0, SEEK_SET);
+	check_member(HS_MEMBER_SYMBOLS, 1, payload.data, payload.count);
+	hs_bytes_free(&payload);
+	end();
+}
+
 /* Two threads end each other's blocks. */
 static void test_lanes(void)
 {
@@ -610,6 +686,8 @@ int main(void)
 	test_runs();
 	test_thread_runs();
 	test_copies();
+	test_copies_from_afar();
+	test_pieces();
 	test_lanes();
 	test_copies_in_lanes();
 	test_equal_work();
