@@ -121,10 +121,12 @@ struct hs_region_header {
 
 	uint32_t stamps_rest; /* 1: some events had the stamp of one before them (preload/stamps.h) */
 
-	uint8_t reserved_page[4096 - 136 - 280 - 8];
+	uint8_t reserved_page[4096 - 136 - 280 - 4];
 	uint8_t chunk_state[HS_MAX_CHUNKS]; /* enum hs_chunk_state, byte-sized atomics */
 };
-_Static_assert(sizeof(struct hs_region_header) == HS_HEADER_BYTES, "header layout");
+_Static_assert(sizeof(struct hs_region_header) == HS_HEADER_BYTES &&
+		       __builtin_offsetof(struct hs_region_header, chunk_state) == 4096,
+	       "header layout");
 
 /* ---- modules ----------------------------------------------------------------------------------------- */
 
