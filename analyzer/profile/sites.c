@@ -1,6 +1,7 @@
 /* Sites: nodes grouped by their stack as people see it, from the innermost frame that is not internal
  * outwards. The grouping is known before the replay, so that a site's maximum is its own and not a sum of
  * maxima. */
+#include "base/aside.h"
 #include "base/memory.h"
 #include "internal.h"
 #include "own.h"
@@ -25,6 +26,7 @@ struct making {
 	uint32_t group_count;
 	uint32_t *group_of_node;
 	bool *own_modules;
+	const uint32_t *rule_of_node; /* suppressions.h; NULL: there are no rules */
 };
 
 /* ---- the user's own code --------------------------------------------------------------------------------
@@ -62,8 +64,7 @@ static void fold_stacks(struct making *making, bool raw)
 
 static uint32_t rule_of(const struct making *making, uint32_t node)
 {
-	const struct hs_suppressions *suppressions = making->profile->suppressions;
-	return suppressions ? suppressions->rule_of_node[node] : 0;
+	return making->rule_of_node ? making->rule_of_node[node] : 0;
 }
 
 static uint32_t find_group(struct making *making, uint32_t stack, uint32_t rule)
@@ -346,14 +347,40 @@ static void make_sites(struct making *making, struct hs_sites *sites)
 	free(drafts);
 }
 
+static void find_rules(void *context)
+{
+	struct making *making = context;
+	making->rule_of_node = hs_suppressions_find(making->profile);
+}
+
+static void make_stacks(struct making *making, bool raw)
+{
+	uint32_t *texts = hs_frame_texts(making->profile);
+	hs_stacks_make(making->profile, texts, &making->stacks);
+	free(texts);
+	fold_stacks(making, raw);
+}
+
+/* Rules and stacks of many nodes at the same time: they have nothing to do with each other. */
+static void make_rules_and_stacks(struct making *making, bool raw)
+{
+	enum { NODES_WORTH_A_THREAD = 16384 };
+	struct hs_aside aside;
+	if (making->profile->node_count < NODES_WORTH_A_THREAD) {
+		find_rules(making);
+		make_stacks(making, raw);
+		return;
+	}
+	hs_aside_begin(&aside, find_rules, making);
+	make_stacks(making, raw);
+	hs_aside_end(&aside);
+}
+
 int hs_sites_make(struct hs_profile *profile, bool raw, struct hs_sites *sites, struct hs_error *error)
 {
 	struct making making = {.profile = profile};
 	*sites = (struct hs_sites){0};
-	uint32_t *texts = hs_frame_texts(profile);
-	hs_stacks_make(profile, texts, &making.stacks);
-	free(texts);
-	fold_stacks(&making, raw);
+	make_rules_and_stacks(&making, raw);
 	group_nodes(&making);
 	free(making.group_of_stack);
 	int result = hs_replay_run(profile, making.group_of_node, making.group_count, &sites->replay, error);

@@ -306,6 +306,16 @@ static uint8_t *find_libraries(const struct hs_profile *profile)
 
 void hs_suppressions_apply(struct hs_suppressions *suppressions, struct hs_profile *profile)
 {
+	free(suppressions->rule_of_node);
+	suppressions->rule_of_node = NULL;
+	profile->suppressions = suppressions;
+}
+
+const uint32_t *hs_suppressions_find(const struct hs_profile *profile)
+{
+	struct hs_suppressions *suppressions = profile->suppressions;
+	if (!suppressions || suppressions->rule_of_node)
+		return suppressions ? suppressions->rule_of_node : NULL;
 	struct matching matching = {
 		.suppressions = suppressions,
 		.profile = profile,
@@ -326,7 +336,7 @@ void hs_suppressions_apply(struct hs_suppressions *suppressions, struct hs_profi
 	free(matching.own);
 	free(matching.own_known);
 	free(matching.library_of_module);
-	profile->suppressions = suppressions;
+	return suppressions->rule_of_node;
 }
 
 /* ---- counting -------------------------------------------------------------------------------------------

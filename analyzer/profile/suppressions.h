@@ -45,7 +45,7 @@ struct hs_suppressions {
 	struct hs_suppression *items; /* in the order in which they are tried */
 	uint32_t count;
 	size_t capacity;
-	uint32_t *rule_of_node; /* of each node of the profile: index in items + 1; 0: none */
+	uint32_t *rule_of_node; /* hs_suppressions_find's */
 };
 
 /* LeakSanitizer's match: the pattern is found anywhere in the text; ^ at its start and $ ties it to an end, *
@@ -59,10 +59,12 @@ int hs_suppressions_read(struct hs_suppressions *suppressions, enum hs_suppressi
 			 const char *name, const char *text, size_t count, struct hs_error *error);
 void hs_suppressions_add_built_in(struct hs_suppressions *suppressions);
 
-/* Finds each node's rule, as LeakSanitizer does: the innermost frame that a rule matches decides (its module,
- * then function and file of each inlined call), and the first rule that does. Built-in rules come last. The
- * profile takes the rules over: hs_sites_make heeds them from then on. */
+/* The profile takes the rules over: hs_sites_make heeds them from then on. */
 void hs_suppressions_apply(struct hs_suppressions *suppressions, struct hs_profile *profile);
+/* Each node's rule: index in profile->suppressions->items + 1; 0: none. NULL if the profile has no rules. As
+ * LeakSanitizer finds it: the innermost frame that a rule matches decides (its module, then function and file
+ * of each inlined call), and the first rule that does. Built-in rules come last. Found once. */
+const uint32_t *hs_suppressions_find(const struct hs_profile *profile);
 void hs_suppressions_free(struct hs_suppressions *suppressions);
 
 /* What a rule suppressed. */

@@ -173,10 +173,55 @@ static void rules(void)
 	CHECK_NUMBER(first.rule, 0);
 }
 
+/* So many nodes that the rules are found while stacks are made: main > even and main > odd in turn, one block
+ * of 3 bytes each. */
+static void many_nodes(void)
+{
+	enum { NODES = 20000 };
+	static const uint32_t frames[][4] = {{1, 0, 0, 0}, {2, 0, 0, 0}, {3, 0, 0, 0}};
+	struct writer writer;
+	struct hs_error error = {{0}};
+	struct hs_suppressions rules = {0};
+	struct hs_sites sites;
+	writer_start(&writer);
+	write_header(&writer);
+	int program = (int)add_module(&writer, "/a/prog", MAIN_PROGRAM);
+	write_modules(&writer);
+	uint32_t main_node = add_node(&writer, 0, program, MAIN_LINE), first = main_node + 1;
+	for (uint32_t i = 0; i < NODES; i++)
+		add_node(&writer, main_node, program, PUT_LINE + 16 * i);
+	write_nodes(&writer);
+	for (uint32_t i = 0; i < NODES; i++)
+		event_alloc(&writer, 1, 10, first + i, 3);
+	write_events(&writer);
+	add_name(&writer, "main");
+	add_name(&writer, "even");
+	add_name(&writer, "odd");
+	add_symbol(&writer, program, MAIN_LINE, 1, &frames[0]);
+	for (uint32_t i = 0; i < NODES; i++)
+		add_symbol(&writer, program, PUT_LINE + 16 * i, 1, &frames[1 + i % 2]);
+	write_symbols(&writer);
+	write_json(&writer, FOOTER, "{\"end\":{\"exit\":0}}");
+	struct hs_profile *profile = hs_profile_load(save(&writer), &error);
+	writer_free(&writer);
+	CHECK_NUMBER(profile != NULL, 1);
+	CHECK_NUMBER(read_text(&rules, "leak:odd\n", &error), 0);
+	hs_suppressions_apply(&rules, profile);
+	CHECK_NUMBER(hs_sites_make(profile, false, &sites, &error), 0);
+	CHECK_NUMBER(sites.count, 2);
+	CHECK_NUMBER(sites.replay.totals.counts.live_bytes, 60000);
+	CHECK_NUMBER(sites.replay.totals.counts.suppressed_bytes, 30000);
+	CHECK_NUMBER(sites.replay.totals.counts.suppressed_blocks, 10000);
+	hs_sites_free(&sites);
+	hs_profile_free(profile);
+	hs_suppressions_free(&rules);
+}
+
 int main(void)
 {
 	patterns();
 	files();
 	rules();
+	many_nodes();
 	return check_failures();
 }
