@@ -16,7 +16,7 @@
  *   region.c     areas of the shared region, chunks, waiting for the collector
  *   process.c    start, fork, the hand-shake
  *   modules.c    loaded modules and their unloading
- *   trie.c       (parent, place) -> node
+ *   trie.c       stack -> node
  *   unwind/      rules.c .eh_frame -> rule; walk.c the walk, remembered.c what still holds of the last one;
  *                fallback.c frame pointers, libunwind
  */
@@ -175,8 +175,8 @@ struct frame {
 	uint64_t sp; /* stack pointer after the return into this frame */
 	uint64_t fp;
 	unwind_rule rule; /* of pc */
-	uint32_t node;    /* of the stack from the outermost frame to this one, */
-	uint32_t path;    /* and its hash: trie.h */
+	uint64_t path; /* with check: the hash of the stack from the outermost frame to this one (trie.h) */
+	uint32_t check;
 	uint32_t flags;
 };
 enum {
@@ -203,6 +203,8 @@ struct thread {
 	/* The remembered stack: frames[0] outermost .. known[-1] innermost; frames[-1] is a sentinel with the
 	 * largest sp. From known to limit there is room for the walk under way. */
 	struct frame *frames, *known, *limit;
+	uint32_t root; /* the node that their paths begin with, */
+	uint32_t node; /* and that of all of them */
 	uint32_t generation;
 	uint32_t writing; /* within an event: a signal handler that sees this writes elsewhere */
 	uint32_t chunk_index;

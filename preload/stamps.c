@@ -23,7 +23,8 @@ uint64_t hs_stamp_now(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* ---- the kernel's tick ---------------------------------------------------------------------------------- */
+/* ---- the kernel's tick ----------------------------------------------------------------------------------
+ */
 
 enum {
 	TICK_MOST = 1 << 26, /* TSC: 13 to 30 ms. The kernel's timer ticks each 1 to 10 ms */
@@ -69,7 +70,8 @@ void hs_stamps_begin(uint64_t vdso)
 	}
 }
 
-/* ---- the soloist ---------------------------------------------------------------------------------------- */
+/* ---- the soloist ----------------------------------------------------------------------------------------
+ */
 
 enum {
 	EXACT_CHUNKS = 16, /* a stream begins with some 50,000 exact times: many have no more */
@@ -122,8 +124,8 @@ static bool is_another_busy(const struct thread *thread)
 }
 
 /* One becomes the soloist in two steps. First all others get to know; who was within an event then may not
- * have seen it, but is seen to be busy soon. So if nobody else is busy a while later, nobody has put an end to
- * it since, and all events of others are over: the next stamp is a later one than theirs. */
+ * have seen it, but is seen to be busy soon. So if nobody else is busy a while later, nobody has put an end
+ * to it since, and all events of others are over: the next stamp is a later one than theirs. */
 void hs_stamps_look_around(struct thread *thread)
 {
 	struct thread *soloist = load_relaxed(&hs_stamp_soloist);

@@ -1,9 +1,9 @@
 /* When an event happened.
  *
- * While only one stream has events, nothing but their order in it matters; and for most events the clock takes
- * longer than all else. So in dense runs of such events only each 16th gets a stamp of its own, those between
- * the last one again: their times are too early by microseconds, and after a pause by a tick of the kernel's
- * timer at most, since each event after a tick has a stamp of its own. */
+ * While only one stream has events, nothing but their order in it matters; and for most events the clock
+ * takes longer than all else. So in dense runs of such events only each 16th gets a stamp of its own, those
+ * between the last one again: their times are too early by microseconds, and after a pause by a tick of the
+ * kernel's timer at most, since each event after a tick has a stamp of its own. */
 #ifndef HS_STAMPS_H
 #define HS_STAMPS_H
 

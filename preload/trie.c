@@ -1,10 +1,10 @@
-/* The trie of stacks: a lock-free, insert-only hash table from (parent, place) to node. The nodes themselves
- * stand in the shared region, so a killed process has lost none.
+/* The trie of stacks: a lock-free, insert-only hash table from a stack's hash to its node. The nodes
+ * themselves stand in the shared region, so a killed process has lost none.
  *
  * The table is open-addressing and doubles by being replaced. An insert that races with the replacement may
  * be missing from the new table; then a second node for the same stack arises later. That is harmless:
- * readers compare frames, not nodes. But it costs: both have children with the same paths, which are in each
- * other's way in the table for ever. So threads that insert the same node at the same time agree on one. */
+ * readers compare frames, not nodes. But what is made twice is kept twice: so threads that insert the same
+ * node at the same time agree on one. */
 #include "trie.h"
 
 enum { ENTRIES_AT_FIRST = 1 << 13 };
@@ -32,15 +32,21 @@ void hs_trie_begin(void)
 		hs_pages_free(old, table_bytes(old->mask + 1));
 }
 
+/* What a stack is known by; for one frame of it, since its places stand in the frames further out. */
+struct identity {
+	uint64_t path;
+	uint32_t check;
+};
+
 /* Enters a node that no other thread can be looking for yet. */
-static void enter(struct trie_table *table, uint32_t parent, uint64_t place, uint32_t path, uint32_t node)
+static void enter(struct trie_table *table, struct identity stack, uint32_t node)
 {
-	uint64_t attempt = 0;
+	uint64_t attempt = 0, value = (uint64_t)stack.check << 32 | node;
 	struct trie_entry *entry;
-	while ((entry = &table->entries[trie_slot(table, path, attempt++)])->place)
-		if (entry->place == place && entry->value >> 32 == parent)
+	while ((entry = &table->entries[trie_slot(table, stack.path, attempt++)])->path)
+		if (entry->path == stack.path && entry->value >> 32 == stack.check)
 			return; /* a race has made it twice */
-	*entry = (struct trie_entry){place, (uint64_t)parent << 32 | node};
+	*entry = (struct trie_entry){stack.path, value};
 	table->used++;
 }
 
@@ -49,19 +55,21 @@ static bool enter_all(struct trie_table *table)
 {
 	uint32_t count = load_relaxed(&load_relaxed(&hs_process.header)->node_count);
 	count = count < HS_MAX_NODES ? count : HS_MAX_NODES;
-	uint32_t *paths = hs_pages(count * sizeof *paths + 1);
-	if (!paths)
+	struct identity *stacks = hs_pages((count + 1) * sizeof *stacks);
+	if (!stacks)
 		return false;
 	for (uint32_t node = 1; node < count; node++) {
 		struct hs_node_record *record = hs_area_at(&hs_process.nodes, (uint64_t)node * HS_NODE_BYTES);
 		uint64_t place = record ? load_acquire(&record->place) : 0;
 		if (!place || record->parent >= node)
 			continue; /* under way: whoever makes it enters it in the old table */
-		paths[node] = trie_path(paths[record->parent], place);
+		const struct identity *parent = &stacks[record->parent];
+		stacks[node] =
+			(struct identity){trie_path(parent->path, place), trie_check(parent->check, place)};
 		if (table->used < table->mask / 4 * 3)
-			enter(table, record->parent, place, paths[node], node);
+			enter(table, stacks[node], node);
 	}
-	hs_pages_free(paths, count * sizeof *paths + 1);
+	hs_pages_free(stacks, (count + 1) * sizeof *stacks);
 	return true;
 }
 
@@ -103,17 +111,17 @@ static uint32_t give_up(uint32_t parent)
 enum { LOOKS_AT_CLAIMED = 1000 };
 
 /* The node in an entry if it is for this stack, or 0. */
-static uint32_t claimed_node(const struct trie_entry *entry, uint32_t parent, uint64_t place)
+static uint32_t claimed_node(const struct trie_entry *entry, const struct frame *frame)
 {
 	uint32_t node;
-	if (load_relaxed(&entry->place) != place)
+	if (load_relaxed(&entry->path) != frame->path)
 		return 0;
 	for (int i = 0; i < LOOKS_AT_CLAIMED && !load_acquire(&entry->value); i++)
 		arch_pause();
-	return trie_match(entry, parent, place, &node) ? node : 0;
+	return trie_match(entry, frame, &node) ? node : 0;
 }
 
-uint32_t hs_trie_insert(struct trie_table *table, uint32_t parent, uint64_t place, uint32_t path,
+uint32_t hs_trie_insert(struct trie_table *table, const struct frame *frame, uint32_t parent,
 			uint64_t attempt)
 {
 	uint32_t epoch = load_relaxed(&hs_process.epoch);
@@ -121,42 +129,60 @@ uint32_t hs_trie_insert(struct trie_table *table, uint32_t parent, uint64_t plac
 	/* The parent is one of another process: see hs_process_forked. */
 	if (parent >= load_relaxed(&hs_process.header->node_count))
 		return parent;
-	uint32_t node = new_node(parent, place, epoch);
+	uint32_t node = new_node(parent, place_of(frame), epoch);
 	if (!node)
 		return epoch == load_relaxed(&hs_process.epoch) ? give_up(parent) : parent;
-	uint64_t value = (uint64_t)parent << 32 | node;
 	if (__atomic_add_fetch(&table->used, 1, __ATOMIC_RELAXED) > table->mask / 8 * 7)
 		return node; /* nearly full and no memory for a larger one: this node is not found again */
 	struct trie_entry *entry;
 	uint64_t empty, own = attempt;
 	do {
-		entry = &table->entries[trie_slot(table, path, own++)];
+		entry = &table->entries[trie_slot(table, frame->path, own++)];
 		empty = 0;
-	} while (load_relaxed(&entry->place) ||
-		 !__atomic_compare_exchange_n(&entry->place, &empty, place, false, __ATOMIC_ACQ_REL,
+	} while (load_relaxed(&entry->path) ||
+		 !__atomic_compare_exchange_n(&entry->path, &empty, frame->path, false, __ATOMIC_ACQ_REL,
 					      __ATOMIC_RELAXED));
-	store_release(&entry->value, value);
+	store_release(&entry->value, (uint64_t)frame->check << 32 | node);
 	/* Whoever was first counts. */
 	for (uint32_t earlier; attempt + 1 < own; attempt++)
-		if ((earlier = claimed_node(&table->entries[trie_slot(table, path, attempt)], parent, place)))
+		if ((earlier = claimed_node(&table->entries[trie_slot(table, frame->path, attempt)], frame)))
 			return earlier;
 	if (load_relaxed(&table->used) > table->mask / 2)
 		grow(table);
 	return node;
 }
 
-uint32_t hs_trie_find(uint32_t parent, uint64_t place, uint32_t path)
+/* The node of the stack from the outermost frame to this one, or 0; *attempt: where it would have to stand.
+ */
+static uint32_t look_up(const struct trie_table *table, const struct frame *frame, uint64_t *attempt)
+{
+	for (*attempt = 0;; ++*attempt) {
+		const struct trie_entry *entry = &table->entries[trie_slot(table, frame->path, *attempt)];
+		uint64_t found = load_acquire(&entry->path);
+		uint32_t node;
+		if (!found)
+			return 0;
+		if (trie_match(entry, frame, &node))
+			return node;
+	}
+}
+
+uint32_t hs_trie_find(const struct frame *outermost, const struct frame *end, uint32_t root)
 {
 	struct trie_table *table = atomic_load_explicit(&hs_trie, memory_order_acquire);
 	if (unlikely(!table))
-		return give_up(parent);
-	for (uint64_t attempt = 0;; attempt++) {
-		const struct trie_entry *entry = &table->entries[trie_slot(table, path, attempt)];
-		uint64_t found = load_acquire(&entry->place);
-		uint32_t node;
-		if (!found)
-			return hs_trie_insert(table, parent, place, path, attempt);
-		if (trie_match(entry, parent, place, &node))
-			return node;
+		return give_up(root);
+	uint64_t attempt;
+	uint32_t node = 0;
+	const struct frame *frame = end;
+	while (frame > outermost && !(node = look_up(table, frame - 1, &attempt)))
+		frame--;
+	node = node ? node : root;
+	for (; frame < end; frame++) {
+		table = atomic_load_explicit(&hs_trie, memory_order_acquire);
+		/* another thread may have been here meanwhile */
+		uint32_t found = look_up(table, frame, &attempt);
+		node = found ? found : hs_trie_insert(table, frame, node, attempt);
 	}
+	return node;
 }

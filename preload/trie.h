@@ -1,12 +1,14 @@
-/* The table of the trie, and the look-up that every fresh frame makes. */
+/* The table of the trie, and the look-up that every walk makes: of a whole stack. */
 #ifndef HS_TRIE_H
 #define HS_TRIE_H
 
 #include "shim.h"
 
+/* A stack is known by 96 bits of hash of all its places, so that one look at the table finds its node,
+ * however many frames are new. (Of a million stacks, two have the same with a probability of 10^-17.) */
 struct trie_entry {
-	uint64_t place; /* 0: empty; claimed by compare-and-swap */
-	uint64_t value; /* parent << 32 | node; 0 while the claimer has not stored it yet */
+	uint64_t path;  /* 0: empty; claimed by compare-and-swap */
+	uint64_t value; /* check << 32 | node; 0 while the claimer has not stored it yet */
 };
 
 struct trie_table {
@@ -17,52 +19,58 @@ struct trie_table {
 
 extern _Atomic(struct trie_table *) hs_trie;
 
-/* The hash of a stack: by it the table is entered. It is one of all its places, not of the parent's node and
- * a place: so where all look-ups along a stack go is known before the first of them has waited for memory. 0:
- * no frame. */
-static inline uint32_t trie_path(uint32_t path, uint64_t place)
+/* The two parts of the hash of a stack, from those of the stack without its innermost frame; 0: no frame. */
+static inline uint64_t trie_path(uint64_t outer, uint64_t place)
 {
-	return (path + (uint32_t)(place * 0xd6e8feb86659fd93ULL >> 32)) * 0x9e3779b1u;
+	uint64_t path = (outer + place) * 0x9e3779b97f4a7c15ULL;
+	return path ^ path >> 32;
+}
+
+static inline uint32_t trie_check(uint32_t outer, uint64_t place)
+{
+	return (outer + (uint32_t)(place * 0xd6e8feb86659fd93ULL >> 32)) * 0x9e3779b1u;
+}
+
+/* (A pc outside of the 48 bits of a place is in no module: then all of its upper bits are set.) */
+static inline uint64_t place_of(const struct frame *frame)
+{
+	return (uint64_t)RULE_MODULE(frame->rule) << 48 | frame->pc;
 }
 
 /* Finds or makes the node that the table does not hold where it is looked for first. */
-uint32_t hs_trie_find(uint32_t parent, uint64_t place, uint32_t path);
+uint32_t hs_trie_find(const struct frame *outermost, const struct frame *end, uint32_t root);
 
 /* Inserts it, from that attempt on. */
-uint32_t hs_trie_insert(struct trie_table *table, uint32_t parent, uint64_t place, uint32_t path,
+uint32_t hs_trie_insert(struct trie_table *table, const struct frame *frame, uint32_t parent,
 			uint64_t attempt);
 
 /* Where a path is looked for first, second and so on: two places in the same cache line, then the next two.
  */
-static inline uint64_t trie_slot(const struct trie_table *table, uint32_t path, uint64_t attempt)
+static inline uint64_t trie_slot(const struct trie_table *table, uint64_t path, uint64_t attempt)
 {
-	return ((path & ~1u) + (attempt & ~1ull) + ((path ^ attempt) & 1)) & table->mask;
+	return ((path & ~1ull) + (attempt & ~1ull) + ((path ^ attempt) & 1)) & table->mask;
 }
 
-static inline bool trie_match(const struct trie_entry *entry, uint32_t parent, uint64_t place, uint32_t *node)
+static inline bool trie_match(const struct trie_entry *entry, const struct frame *frame, uint32_t *node)
 {
 	uint64_t value = load_acquire(&entry->value);
 	*node = (uint32_t)value;
-	return load_relaxed(&entry->place) == place && value >> 32 == parent && value;
+	return load_relaxed(&entry->path) == frame->path && value >> 32 == frame->check && value;
 }
 
-/* NULL: none. */
-static inline const struct trie_table *trie_table(void)
+/* The node of a stack, of which the frames from `outermost` to `end` have their hashes; there is one at
+ * least. root: the node that their hashes begin with. Never fails: without memory it is that of some frames
+ * further out. */
+static inline uint32_t hs_trie_node(const struct frame *outermost, const struct frame *end, uint32_t root)
 {
-	return atomic_load_explicit(&hs_trie, memory_order_acquire);
-}
-
-/* The node of the stack with that path, which is one frame longer than the parent's. Never fails: without
- * memory it is the parent. */
-static inline uint32_t hs_trie_child(const struct trie_table *table, uint32_t parent, uint64_t place,
-				     uint32_t path)
-{
+	const struct trie_table *table = atomic_load_explicit(&hs_trie, memory_order_acquire);
+	const struct frame *frame = end - 1;
 	uint32_t node;
 	if (likely(table) &&
-	    (likely(trie_match(&table->entries[trie_slot(table, path, 0)], parent, place, &node)) ||
-	     trie_match(&table->entries[trie_slot(table, path, 1)], parent, place, &node)))
+	    (likely(trie_match(&table->entries[trie_slot(table, frame->path, 0)], frame, &node)) ||
+	     trie_match(&table->entries[trie_slot(table, frame->path, 1)], frame, &node)))
 		return node;
-	return hs_trie_find(parent, place, path);
+	return hs_trie_find(outermost, end, root);
 }
 
 #endif

@@ -26,8 +26,8 @@ static __attribute__((noinline)) struct frame *outermost_changed(struct frame *f
  * false: one of them is of another size, or odd; what is remembered is still right. */
 static __attribute__((noinline)) bool replace(struct frame *first, const struct frame *end)
 {
-	uint32_t node = first[-1].node, path = first[-1].path;
-	const struct trie_table *table = trie_table();
+	uint64_t path = first[-1].path;
+	uint32_t check = first[-1].check;
 	for (struct frame *frame = first; frame < end; frame++) {
 		uint64_t pc = word_at(frame->sp - 8);
 		if (unlikely(frame->flags & ODD)) {
@@ -43,7 +43,7 @@ static __attribute__((noinline)) bool replace(struct frame *first, const struct 
 		}
 		uint64_t place = place_of(frame);
 		frame->path = path = trie_path(path, place);
-		frame->node = node = hs_trie_child(table, node, place, path);
+		frame->check = check = trie_check(check, place);
 	}
 	return true;
 }

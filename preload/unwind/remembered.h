@@ -21,12 +21,6 @@ static inline uint64_t slot_of(const struct frame *frame)
 	return frame[-1].sp + (uint64_t)RULE_SLOT(frame->rule);
 }
 
-/* (A pc outside of the 48 bits of a place is in no module: then all of its upper bits are set.) */
-static inline uint64_t place_of(const struct frame *frame)
-{
-	return (uint64_t)RULE_MODULE(frame->rule) << 48 | frame->pc;
-}
-
 /* So many steps outwards are checked together. From frames with such flags on it can be done. */
 enum { RUN = 8, RUNS = (int)-(RUN * STEP) };
 

@@ -18,6 +18,12 @@
 
 #include <string.h>
 
+#ifdef HS_ORACLE
+#define CHECK_STACK(thread) hs_oracle_check(thread)
+#else
+#define CHECK_STACK(thread) ((void)0)
+#endif
+
 struct frame *hs_frames_new(int64_t capacity)
 {
 	struct frame *pages = hs_pages((size_t)(capacity + 1) * sizeof *pages);
@@ -200,12 +206,16 @@ static bool delegate(struct thread *thread, struct frame **pushed)
 }
 
 /* The stack of a mark instead of frames. */
-static uint32_t mark(uint64_t *counter, uint64_t address, uint32_t *path)
+static struct frame mark(uint64_t *counter, uint64_t address)
 {
 	uint64_t place = HS_PLACE(HS_MODULE_NONE, address);
 	__atomic_add_fetch(counter, 1, __ATOMIC_RELAXED);
-	*path = trie_path(0, place);
-	return hs_trie_child(trie_table(), 0, place, *path);
+	return (struct frame){
+		.pc = address,
+		.rule = RULE_MAKE(RULE_NONE, HS_MODULE_NONE, 0, 0),
+		.path = trie_path(0, place),
+		.check = trie_check(0, place),
+	};
 }
 
 /* Puts the pushed frames behind the others. Returns the end of all. */
@@ -221,16 +231,18 @@ static inline struct frame *append_pushed(struct frame *end, const struct frame 
  * are cut depends on the depth, so nothing is remembered. */
 static __attribute__((noinline)) uint32_t cut(struct thread *thread, const struct frame *end)
 {
-	uint32_t path, node = mark(&hs_process.header->truncated_stacks, HS_ADDRESS_CUT, &path);
-	const struct frame *frame = thread->frames;
-	if (end - frame > HS_DEPTH_MOST)
-		frame = end - HS_DEPTH_MOST;
-	for (; frame < end; frame++) {
-		path = trie_path(path, place_of(frame));
-		node = hs_trie_child(trie_table(), node, place_of(frame), path);
+	struct frame root = mark(&hs_process.header->truncated_stacks, HS_ADDRESS_CUT);
+	struct frame *first = thread->frames;
+	if (end - first > HS_DEPTH_MOST)
+		first = thread->frames + (end - first - HS_DEPTH_MOST);
+	uint64_t path = root.path;
+	uint32_t check = root.check;
+	for (struct frame *frame = first; frame < end; frame++) {
+		frame->path = path = trie_path(path, place_of(frame));
+		frame->check = check = trie_check(check, place_of(frame));
 	}
 	thread->known = thread->frames;
-	return node;
+	return hs_trie_node(first, end, hs_trie_node(&root, &root + 1, 0));
 }
 
 /* There was no room for all: what could be pushed. */
@@ -271,15 +283,24 @@ static __attribute__((noinline)) bool push_written(struct thread *thread, struct
 	return true;
 }
 
+/* What the next frame outwards has, or 0. */
+struct numbered {
+	uint64_t path;
+	uint32_t check, flags;
+};
+
 /* The walk stopped where nothing goes on: libunwind's frames, or the mark of a broken stack as root. false:
  * no room. */
 static __attribute__((noinline)) bool finish_broken(struct thread *thread, struct walk *walk,
-						    enum outcome outcome, uint32_t *root, uint32_t *path)
+						    enum outcome outcome, struct numbered *root)
 {
 	if (!push_written(thread, walk))
 		return false;
-	if (outcome != DELEGATE || !delegate(thread, &walk->pushed))
-		*root = mark(&hs_process.header->broken_stacks, HS_ADDRESS_BROKEN, path);
+	if (outcome != DELEGATE || !delegate(thread, &walk->pushed)) {
+		struct frame broken = mark(&hs_process.header->broken_stacks, HS_ADDRESS_BROKEN);
+		thread->root = hs_trie_node(&broken, &broken + 1, 0);
+		*root = (struct numbered){broken.path, broken.check, 0};
+	}
 	return true;
 }
 
@@ -293,18 +314,12 @@ static __attribute__((noinline)) struct frame *move_down(struct frame *frames, c
 	return frames + count;
 }
 
-/* What the next frame outwards has, or 0. */
-struct numbered {
-	uint32_t node, path, flags;
-};
+static void number_odd_frames(struct frame *first, const struct frame *end, struct numbered outer);
 
-static uint32_t number_odd_frames(struct frame *first, const struct frame *end, struct numbered outer);
-
-/* Flags, paths and nodes of frames. Returns the node of the innermost. odd: constant; there may be some. */
-static inline __attribute__((always_inline)) uint32_t
-number_frames(struct frame *first, const struct frame *end, struct numbered outer, bool odd)
+/* Flags and hashes of frames. odd: constant; there may be some. */
+static inline __attribute__((always_inline)) void number_frames(struct frame *first, const struct frame *end,
+								struct numbered outer, bool odd)
 {
-	const struct trie_table *table = trie_table();
 	for (struct frame *frame = first; frame < end; frame++) {
 		if (odd)
 			outer.flags = flags_of(frame, outer.flags);
@@ -313,19 +328,16 @@ number_frames(struct frame *first, const struct frame *end, struct numbered oute
 		else
 			outer.flags = plain_flags(outer.flags);
 		uint64_t place = place_of(frame);
-		outer.path = trie_path(outer.path, place);
-		outer.node = hs_trie_child(table, outer.node, place, outer.path);
 		frame->flags = outer.flags;
-		frame->path = outer.path;
-		frame->node = outer.node;
+		frame->path = outer.path = trie_path(outer.path, place);
+		frame->check = outer.check = trie_check(outer.check, place);
 	}
-	return outer.node;
 }
 
-static __attribute__((noinline)) uint32_t number_odd_frames(struct frame *first, const struct frame *end,
-							    struct numbered outer)
+static __attribute__((noinline)) void number_odd_frames(struct frame *first, const struct frame *end,
+							struct numbered outer)
 {
-	return number_frames(first, end, outer, true);
+	number_frames(first, end, outer, true);
 }
 
 uint32_t hs_walk(struct thread *thread, uint64_t pc, uint64_t sp, uint64_t fp)
@@ -386,19 +398,22 @@ uint32_t hs_walk(struct thread *thread, uint64_t pc, uint64_t sp, uint64_t fp)
 	} while (outcome == STEPPED);
 
 	struct frame *first, *end;
-	uint32_t node = 0, path = 0, flags = 0;
+	struct numbered last = {0};
 	if (likely(outcome == STEPPED)) {
-		node = outer->node;
-		path = outer->path;
-		flags = outer->flags;
+		last = (struct numbered){outer->path, outer->check, outer->flags};
 		first = outer + 1;
 		end = top + 1;
+		if (first == thread->known && pushed == thread->limit) { /* the last stack again */
+			CHECK_STACK(thread);
+			return thread->node;
+		}
 	} else {
 		struct walk walk = {outer, top, pushed};
-		uint32_t root = 0, root_path = 0; /* whose addresses are taken */
-		if (outcome >= BROKEN && !finish_broken(thread, &walk, outcome, &root, &root_path))
+		struct numbered root = {0}; /* whose address is taken */
+		thread->root = 0;
+		if (outcome >= BROKEN && !finish_broken(thread, &walk, outcome, &root))
 			return cut_pushed(thread, walk.pushed);
-		node = root, path = root_path;
+		last = root;
 		pushed = walk.pushed;
 		first = thread->frames;
 		end = move_down(first, &walk);
@@ -408,12 +423,10 @@ uint32_t hs_walk(struct thread *thread, uint64_t pc, uint64_t sp, uint64_t fp)
 		if (unlikely(end - thread->frames > HS_DEPTH_MOST))
 			return cut(thread, end);
 	}
-	node = number_frames(first, end, (struct numbered){node, path, flags}, false);
+	number_frames(first, end, last, false);
 	if (unlikely(outcome == ENDED && first < end))
 		hs_begin_own_stack(thread, end);
 	thread->known = end;
-#ifdef HS_ORACLE
-	hs_oracle_check(thread);
-#endif
-	return node;
+	CHECK_STACK(thread);
+	return thread->node = hs_trie_node(thread->frames, end, thread->root);
 }

@@ -5,7 +5,8 @@
  *          the other's.
  *   small: likewise with 64 bytes, whose address comes back at once.
  *   pair:  (1.5 x TURNS + 1) x PAIRS x 32 bytes, freed at once.
- *   Then main sleeps for half a second with one block of 5,000 bytes (over_night) that it has had just before.
+ *   Then main sleeps for half a second with one block of 5,000 bytes (over_night) that it has had just
+ * before.
  */
 #include "target.h"
 
