@@ -177,7 +177,7 @@ static void rules(void)
  * of 3 bytes each. */
 static void many_nodes(void)
 {
-	enum { NODES = 20000 };
+	enum { MANY = 20000 };
 	static const uint32_t frames[][4] = {{1, 0, 0, 0}, {2, 0, 0, 0}, {3, 0, 0, 0}};
 	struct writer writer;
 	struct hs_error error = {{0}};
@@ -188,17 +188,17 @@ static void many_nodes(void)
 	int program = (int)add_module(&writer, "/a/prog", MAIN_PROGRAM);
 	write_modules(&writer);
 	uint32_t main_node = add_node(&writer, 0, program, MAIN_LINE), first = main_node + 1;
-	for (uint32_t i = 0; i < NODES; i++)
+	for (uint32_t i = 0; i < MANY; i++)
 		add_node(&writer, main_node, program, PUT_LINE + 16 * i);
 	write_nodes(&writer);
-	for (uint32_t i = 0; i < NODES; i++)
+	for (uint32_t i = 0; i < MANY; i++)
 		event_alloc(&writer, 1, 10, first + i, 3);
 	write_events(&writer);
 	add_name(&writer, "main");
 	add_name(&writer, "even");
 	add_name(&writer, "odd");
 	add_symbol(&writer, program, MAIN_LINE, 1, &frames[0]);
-	for (uint32_t i = 0; i < NODES; i++)
+	for (uint32_t i = 0; i < MANY; i++)
 		add_symbol(&writer, program, PUT_LINE + 16 * i, 1, &frames[1 + i % 2]);
 	write_symbols(&writer);
 	write_json(&writer, FOOTER, "{\"end\":{\"exit\":0}}");
