@@ -32,45 +32,15 @@ void hs_trie_begin(void)
 		hs_pages_free(old, table_bytes(old->mask + 1));
 }
 
-/* What a stack is known by; for one frame of it, since its places stand in the frames further out. */
-struct identity {
-	uint64_t path;
-	uint32_t check;
-};
-
-/* Enters a node that no other thread can be looking for yet. */
-static void enter(struct trie_table *table, struct identity stack, uint32_t node)
+/* Enters what stands in another table. No other thread can be looking for it yet. */
+static void enter(struct trie_table *table, struct trie_entry own)
 {
-	uint64_t attempt = 0, value = (uint64_t)stack.check << 32 | node;
+	uint64_t attempt = 0;
 	struct trie_entry *entry;
-	while ((entry = &table->entries[trie_slot(table, stack.path, attempt++)])->path)
-		if (entry->path == stack.path && entry->value >> 32 == stack.check)
-			return; /* a race has made it twice */
-	*entry = (struct trie_entry){stack.path, value};
+	while ((entry = &table->entries[trie_slot(table, own.path, attempt++)])->path)
+		;
+	*entry = own;
 	table->used++;
-}
-
-/* All nodes of the region, of which each has a smaller number than its children. */
-static bool enter_all(struct trie_table *table)
-{
-	uint32_t count = load_relaxed(&load_relaxed(&hs_process.header)->node_count);
-	count = count < HS_MAX_NODES ? count : HS_MAX_NODES;
-	struct identity *stacks = hs_pages((count + 1) * sizeof *stacks);
-	if (!stacks)
-		return false;
-	for (uint32_t node = 1; node < count; node++) {
-		struct hs_node_record *record = hs_area_at(&hs_process.nodes, (uint64_t)node * HS_NODE_BYTES);
-		uint64_t place = record ? load_acquire(&record->place) : 0;
-		if (!place || record->parent >= node)
-			continue; /* under way: whoever makes it enters it in the old table */
-		const struct identity *parent = &stacks[record->parent];
-		stacks[node] =
-			(struct identity){trie_path(parent->path, place), trie_check(parent->check, place)};
-		if (table->used < table->mask / 4 * 3)
-			enter(table, stacks[node], node);
-	}
-	hs_pages_free(stacks, (count + 1) * sizeof *stacks);
-	return true;
 }
 
 /* A table of twice the size becomes the current one. The old one stays mapped, because threads may still use
@@ -80,7 +50,13 @@ static void grow(struct trie_table *old)
 	struct trie_table *table = new_table((old->mask + 1) * 2), *current = old;
 	if (!table)
 		return;
-	if (enter_all(table) && atomic_compare_exchange_strong(&hs_trie, &current, table))
+	for (uint64_t i = 0; i <= old->mask; i++) {
+		struct trie_entry own = {.value = load_acquire(&old->entries[i].value)};
+		own.path = load_relaxed(&old->entries[i].path);
+		if (own.path && own.value)
+			enter(table, own);
+	}
+	if (atomic_compare_exchange_strong(&hs_trie, &current, table))
 		hs_pages_clear((char *)old + HS_PAGE_BYTES, table_bytes(old->mask + 1) - HS_PAGE_BYTES);
 	else
 		hs_pages_free(table, table_bytes(table->mask + 1));
