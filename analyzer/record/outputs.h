@@ -16,6 +16,7 @@ struct hs_outputs {
 	char *stem;           /* the name without .hs.gz */
 	char *temporary;      /* under which it waits for the first process */
 	int fd;               /* of the first file; -1 once it is given away */
+	int replaced;         /* of a file that has no name any more, or -1: closing it may take long */
 	bool special;         /* a device or a pipe: written in place */
 	char **files;         /* made so far, the target's own first; NULL-terminated */
 	size_t count, capacity;

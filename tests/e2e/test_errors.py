@@ -138,6 +138,18 @@ def recorded(record, compile):
     return record(compile("churn.c"))
 
 
+def test_the_last_two_recordings_are_kept(run_heapscope, place):
+    """The third run takes the place of the first, and only if there is something to record."""
+    def commands():
+        return {path.name: json.loads(run_heapscope("info", "--json", path).stdout)["facts"]["command"][1:] for path in place.iterdir()}
+
+    for number in "123":
+        assert run_heapscope("run", "-o", "out.hs.gz", "true", number, cwd=place).returncode == 0
+    assert commands() == {"out.hs.gz": ["3"], "out.old.hs.gz": ["2"]}
+    assert run_heapscope("run", "-o", "out.hs.gz", "no-such-program", cwd=place).returncode != 0
+    assert commands() == {"out.hs.gz": ["3"], "out.old.hs.gz": ["2"]}
+
+
 @pytest.mark.parametrize("output, reason", [("no/such/folder/x.json", "no such file"), ("folder", "directory"),
                                             ("/dev/full", "space")])
 def test_export_not_writable(run_heapscope, place, recorded, output, reason):
