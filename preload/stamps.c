@@ -74,7 +74,7 @@ void hs_stamps_begin(uint64_t vdso)
  */
 
 enum {
-	EXACT_CHUNKS = 16, /* a stream begins with some 50,000 exact times: many have no more */
+	EXACT_CHUNKS = 16, /* a stream begins with some 40,000 exact times: many have no more */
 	MARGIN = 1 << 18,  /* TSC: 50 to 130 us, well above a store buffer's delay */
 	RESTS = 15,        /* events without a stamp after one that has one */
 	DENSE = 1 << 16,   /* TSC: 13 to 30 us, from one stamp to the next */

@@ -4,7 +4,8 @@
  * the event. So everything older than now - a margin well above a store buffer's delay is there, but for the
  * events of threads that are busy: their streams block the merge at their last published stamp (not for
  * longer than 200 ms: the thread may be stopped, or deep in a slow realloc). What comes later all the same is
- * merged where it stands and counted. */
+ * merged where it stands and counted. An event that has the stamp of the one before it (preload/stamps.h) may
+ * come long after that: no other thread had any meanwhile. */
 #ifndef HS_RECORD_DRAIN_H
 #define HS_RECORD_DRAIN_H
 

@@ -5,7 +5,7 @@
 
 enum {
 	EVENTS_A_CHUNK = HS_CHUNK_PAYLOAD_BYTES / 8,
-	EXACT_CHUNKS = 16, /* as stamps.h promises: only after some 50,000 events */
+	EXACT_CHUNKS = 16, /* as stamps.h promises: only after some 40,000 events */
 	A_STAMP = 16,      /* and then one stamp for so many */
 	BACKLOG = 256,
 };
