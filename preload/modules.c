@@ -1,7 +1,7 @@
 /* Modules: program and libraries, with build-id, from the first address of theirs that a walk meets until
  * ld.so unmaps them. dlopen is not wrapped (a wrapper would become the caller and break RUNPATH); the
  * loader's lock is never taken. */
-#include "shim.h"
+#include "stamps.h"
 
 #include <dlfcn.h>
 #include <elf.h>

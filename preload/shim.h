@@ -107,9 +107,6 @@ void hs_process_forked(void);
 void hs_process_stop(enum hs_stop reason);
 /* hs_process.pauses has changed. */
 void hs_process_heed_pauses(void);
-uint64_t hs_stamp_now(void);
-void hs_clock_freeze(bool freeze); /* the TSC cannot be read any more (or can again) */
-void hs_stamps_fence(void);        /* from now on: events order those at other addresses, too */
 static inline bool hs_recording(void)
 {
 	return load_relaxed(&hs_process.header) != &hs_no_region && !load_relaxed(&hs_process.stopped);

@@ -19,6 +19,10 @@ extern const uint64_t *hs_stamp_tick;
 /* Finds the tick, once a process image. `vdso`: where the kernel has mapped it, 0: unknown. */
 void hs_stamps_begin(uint64_t vdso);
 
+uint64_t hs_stamp_now(void);
+void hs_clock_freeze(bool freeze); /* the TSC cannot be read any more (or can again) */
+void hs_stamps_fence(void);        /* from now on: events order those at other addresses, too */
+
 /* Now and then, in an event: perhaps there are no others. */
 void hs_stamps_look_around(struct thread *thread);
 /* There is no soloist any more, unless it is this thread (NULL: whoever it is). */

@@ -97,9 +97,9 @@ static uint32_t claimed_node(const struct trie_entry *entry, const struct frame 
 	return trie_match(entry, frame, &node) ? node : 0;
 }
 
-uint32_t hs_trie_insert(struct trie_table *table, const struct frame *frame, uint32_t parent,
-			uint64_t attempt)
+uint32_t hs_trie_insert(const struct frame *frame, uint32_t parent)
 {
+	struct trie_table *table = atomic_load_explicit(&hs_trie, memory_order_acquire);
 	uint32_t epoch = load_relaxed(&hs_process.epoch);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	/* The parent is one of another process: see hs_process_forked. */
@@ -111,7 +111,7 @@ uint32_t hs_trie_insert(struct trie_table *table, const struct frame *frame, uin
 	if (__atomic_add_fetch(&table->used, 1, __ATOMIC_RELAXED) > table->mask / 8 * 7)
 		return node; /* nearly full and no memory for a larger one: this node is not found again */
 	struct trie_entry *entry;
-	uint64_t empty, own = attempt;
+	uint64_t empty, own = 0;
 	do {
 		entry = &table->entries[trie_slot(table, frame->path, own++)];
 		empty = 0;
@@ -120,23 +120,24 @@ uint32_t hs_trie_insert(struct trie_table *table, const struct frame *frame, uin
 					      __ATOMIC_RELAXED));
 	store_release(&entry->value, (uint64_t)frame->check << 32 | node);
 	/* Whoever was first counts. */
-	for (uint32_t earlier; attempt + 1 < own; attempt++)
-		if ((earlier = claimed_node(&table->entries[trie_slot(table, frame->path, attempt)], frame)))
+	for (uint64_t attempt = 0; attempt + 1 < own; attempt++) {
+		uint32_t earlier =
+			claimed_node(&table->entries[trie_slot(table, frame->path, attempt)], frame);
+		if (earlier)
 			return earlier;
+	}
 	if (load_relaxed(&table->used) > table->mask / 2)
 		grow(table);
 	return node;
 }
 
-/* The node of the stack from the outermost frame to this one, or 0; *attempt: where it would have to stand.
- */
-static uint32_t look_up(const struct trie_table *table, const struct frame *frame, uint64_t *attempt)
+/* The node of the stack from the outermost frame to this one, or 0. */
+static uint32_t look_up(const struct trie_table *table, const struct frame *frame)
 {
-	for (*attempt = 0;; ++*attempt) {
-		const struct trie_entry *entry = &table->entries[trie_slot(table, frame->path, *attempt)];
-		uint64_t found = load_acquire(&entry->path);
+	for (uint64_t attempt = 0;; attempt++) {
+		const struct trie_entry *entry = &table->entries[trie_slot(table, frame->path, attempt)];
 		uint32_t node;
-		if (!found)
+		if (!load_acquire(&entry->path))
 			return 0;
 		if (trie_match(entry, frame, &node))
 			return node;
@@ -145,20 +146,14 @@ static uint32_t look_up(const struct trie_table *table, const struct frame *fram
 
 uint32_t hs_trie_find(const struct frame *outermost, const struct frame *end, uint32_t root)
 {
-	struct trie_table *table = atomic_load_explicit(&hs_trie, memory_order_acquire);
+	const struct trie_table *table = atomic_load_explicit(&hs_trie, memory_order_acquire);
 	if (unlikely(!table))
 		return give_up(root);
-	uint64_t attempt;
 	uint32_t node = 0;
 	const struct frame *frame = end;
-	while (frame > outermost && !(node = look_up(table, frame - 1, &attempt)))
+	while (frame > outermost && !(node = look_up(table, frame - 1)))
 		frame--;
-	node = node ? node : root;
-	for (; frame < end; frame++) {
-		table = atomic_load_explicit(&hs_trie, memory_order_acquire);
-		/* another thread may have been here meanwhile */
-		uint32_t found = look_up(table, frame, &attempt);
-		node = found ? found : hs_trie_insert(table, frame, node, attempt);
-	}
+	for (node = node ? node : root; frame < end; frame++)
+		node = hs_trie_insert(frame, node);
 	return node;
 }

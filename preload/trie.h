@@ -37,12 +37,20 @@ static inline uint64_t place_of(const struct frame *frame)
 	return (uint64_t)RULE_MODULE(frame->rule) << 48 | frame->pc;
 }
 
+/* Gives a frame its hash; those of the next one outwards, or 0. */
+static inline void trie_hash(struct frame *frame, uint64_t outer_path, uint32_t outer_check)
+{
+	uint64_t place = place_of(frame);
+	frame->path = trie_path(outer_path, place);
+	frame->check = trie_check(outer_check, place);
+}
+
 /* Finds or makes the node that the table does not hold where it is looked for first. */
 uint32_t hs_trie_find(const struct frame *outermost, const struct frame *end, uint32_t root);
 
-/* Inserts it, from that attempt on. */
-uint32_t hs_trie_insert(struct trie_table *table, const struct frame *frame, uint32_t parent,
-			uint64_t attempt);
+/* Inserts the node of the stack from the outermost frame to this one, unless another thread has just done so.
+ */
+uint32_t hs_trie_insert(const struct frame *frame, uint32_t parent);
 
 /* Where a path is looked for first, second and so on: two places in the same cache line, then the next two.
  */

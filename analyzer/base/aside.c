@@ -9,15 +9,21 @@ static void *run(void *argument)
 	return NULL;
 }
 
-void hs_aside_begin(struct hs_aside *aside, void (*work)(void *context), void *context)
+bool hs_thread_begin(pthread_t *thread, void *(*work)(void *context), void *context)
 {
 	sigset_t all, old;
-	aside->work = work;
-	aside->context = context;
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &old);
-	aside->runs = pthread_create(&aside->thread, NULL, run, aside) == 0;
+	bool begun = pthread_create(thread, NULL, work, context) == 0;
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return begun;
+}
+
+void hs_aside_begin(struct hs_aside *aside, void (*work)(void *context), void *context)
+{
+	aside->work = work;
+	aside->context = context;
+	aside->runs = hs_thread_begin(&aside->thread, run, aside);
 	if (!aside->runs)
 		work(context);
 }

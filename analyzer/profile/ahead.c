@@ -4,11 +4,11 @@
 #include "decoder.h"
 #include "events.h"
 
+#include "base/aside.h"
 #include "base/memory.h"
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 
 /* A few members are read in a few milliseconds. */
@@ -128,15 +128,9 @@ struct hs_ahead *hs_ahead_start(const struct hs_recording *recording, uint32_t n
 	ahead->slot_count = workers + 2;
 	pthread_mutex_init(&ahead->lock, NULL);
 	pthread_cond_init(&ahead->changed, NULL);
-
-	/* Signals are for the program's own thread. */
-	sigset_t all, old;
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &old);
 	while (ahead->worker_count < workers &&
-	       pthread_create(&ahead->workers[ahead->worker_count], NULL, work, ahead) == 0)
+	       hs_thread_begin(&ahead->workers[ahead->worker_count], work, ahead))
 		ahead->worker_count++;
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return ahead;
 }
 

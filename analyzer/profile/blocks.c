@@ -42,21 +42,12 @@ IN_LOOP struct hs_block block_at(const struct hs_page *page, enum hs_page_form f
 	return page->blocks[index];
 }
 
-/* Adds up bits in pairs, then in fours, then in bytes, then the bytes (Warren, Hacker's Delight, 5-1). */
-static unsigned count_bits(uint64_t bits)
-{
-	bits -= bits >> 1 & 0x5555555555555555ULL;
-	bits = (bits & 0x3333333333333333ULL) + (bits >> 2 & 0x3333333333333333ULL);
-	bits = (bits + (bits >> 4)) & 0x0f0f0f0f0f0f0f0fULL;
-	return (unsigned)(bits * 0x0101010101010101ULL >> 56);
-}
-
 struct hs_block *hs_blocks_find_packed(struct hs_blocks *blocks, const struct hs_page *page, unsigned place)
 {
 	uint64_t word = page->places[place / 64], bit = 1ULL << place % 64;
 	if (!(word & bit))
 		return NULL;
-	blocks->packed_index = page->before[place / 64] + count_bits(word & (bit - 1));
+	blocks->packed_index = page->before[place / 64] + (unsigned)__builtin_popcountll(word & (bit - 1));
 	blocks->packed = block_at(page, page->form, blocks->packed_index);
 	return blocks->packed.group == HS_BLOCK_DEAD ? NULL : &blocks->packed;
 }

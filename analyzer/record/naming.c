@@ -16,8 +16,7 @@
 struct request {
 	struct request *next;
 	struct hs_image *image;
-	bool last;    /* the image is complete but for its names, and is to be freed */
-	int discards; /* a descriptor to close, and nothing else; or -1 */
+	bool last; /* the image is complete but for its names, and is to be freed */
 	struct hs_place_module *modules;
 	uint32_t module_count, place_count;
 	struct hs_place places[];
@@ -63,7 +62,6 @@ static struct request *make_request(struct hs_image *image, bool last)
 	struct request *request = hs_allocate(sizeof *request + count * sizeof *request->places);
 	*request = (struct request){.image = image,
 				    .last = last,
-				    .discards = -1,
 				    .modules = new_modules(image),
 				    .module_count = image->file_modules - image->modules_given,
 				    .place_count = count};
@@ -131,9 +129,7 @@ static void complete(struct hs_naming *naming, struct hs_image *image)
 /* Takes over the request. */
 static void serve(struct hs_naming *naming, struct request *request)
 {
-	if (request->discards >= 0)
-		close(request->discards);
-	else if (naming->symbols)
+	if (naming->symbols)
 		name_places(naming, request);
 	if (request->last)
 		complete(naming, request->image);
@@ -200,16 +196,6 @@ void hs_naming_ahead(struct hs_naming *naming, struct hs_image *image)
 void hs_naming_add(struct hs_naming *naming, struct hs_image *image)
 {
 	struct request *request = make_request(image, true);
-	if (naming->threaded)
-		ask(naming, request);
-	else
-		serve(naming, request);
-}
-
-void hs_naming_discard(struct hs_naming *naming, int fd)
-{
-	struct request *request = hs_allocate(sizeof *request);
-	*request = (struct request){.discards = fd};
 	if (naming->threaded)
 		ask(naming, request);
 	else

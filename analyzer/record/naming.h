@@ -12,8 +12,6 @@ struct hs_naming *hs_naming_start(bool symbols);
 void hs_naming_ahead(struct hs_naming *naming, struct hs_image *image);
 /* Takes a finished image that has a file; it is freed when it is done. */
 void hs_naming_add(struct hs_naming *naming, struct hs_image *image);
-/* Closes the last descriptor of a file that has no name any more. */
-void hs_naming_discard(struct hs_naming *naming, int fd);
 /* true: everything given so far is done. */
 bool hs_naming_idle(struct hs_naming *naming);
 /* Readable when something was done. */

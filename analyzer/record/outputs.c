@@ -70,7 +70,7 @@ static int cannot_write(struct hs_outputs *output, struct hs_error *error)
 
 int hs_outputs_open(struct hs_outputs *output, const char *path, const char *program, struct hs_error *error)
 {
-	*output = (struct hs_outputs){.directory = -1, .fd = -1, .replaced = -1};
+	*output = (struct hs_outputs){.directory = -1, .fd = -1};
 	split_path(output, path, program);
 	if (!*output->name)
 		return hs_fail(error, "'%s' is not the name of a file; choose one with -o FILE", path);
@@ -90,6 +90,13 @@ int hs_outputs_open(struct hs_outputs *output, const char *path, const char *pro
 	return output->fd < 0 ? cannot_write(output, error) : 0;
 }
 
+static void let_go(void *context)
+{
+	const struct hs_outputs *output = context;
+	if (output->replaced >= 0)
+		close(output->replaced);
+}
+
 /* server.hs.gz becomes server.old.hs.gz, so that there is something to compare with. The one before that is
  * held open, and its name free before it is used: a file system may need tens of ms to let go of a large one,
  * or to write out the one that takes its place, while the target goes on (ext4's auto_da_alloc). */
@@ -101,6 +108,7 @@ static int keep_old(struct hs_outputs *output)
 	if (result == 0) {
 		output->replaced = openat(output->directory, old, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 		unlinkat(output->directory, old, 0);
+		hs_aside_begin(&output->letting_go, let_go, output);
 		result = renameat(output->directory, output->name, output->directory, old);
 	}
 	free(old);
@@ -162,8 +170,7 @@ void hs_outputs_close(struct hs_outputs *output)
 {
 	if (output->fd >= 0)
 		close(output->fd);
-	if (output->replaced >= 0)
-		close(output->replaced);
+	hs_aside_end(&output->letting_go);
 	if (output->temporary)
 		unlinkat(output->directory, output->temporary, 0);
 	if (output->directory >= 0)
@@ -172,5 +179,5 @@ void hs_outputs_close(struct hs_outputs *output)
 	free(output->name);
 	free(output->stem);
 	free(output->temporary);
-	*output = (struct hs_outputs){.directory = -1, .fd = -1, .replaced = -1};
+	*output = (struct hs_outputs){.directory = -1, .fd = -1};
 }

@@ -3,6 +3,7 @@
 #ifndef HS_RECORD_OUTPUTS_H
 #define HS_RECORD_OUTPUTS_H
 
+#include "base/aside.h"
 #include "base/error.h"
 
 #include <stdbool.h>
@@ -16,9 +17,10 @@ struct hs_outputs {
 	char *stem;           /* the name without .hs.gz */
 	char *temporary;      /* under which it waits for the first process */
 	int fd;               /* of the first file; -1 once it is given away */
-	int replaced;         /* of a file that has no name any more, or -1: closing it may take long */
-	bool special;         /* a device or a pipe: written in place */
-	char **files;         /* made so far, the target's own first; NULL-terminated */
+	int replaced; /* descriptor of a file that has no name any more, or -1: closing it may take long */
+	struct hs_aside letting_go;
+	bool special; /* a device or a pipe: written in place */
+	char **files; /* made so far, the target's own first; NULL-terminated */
 	size_t count, capacity;
 };
 

@@ -201,9 +201,6 @@ static uint64_t read_images(struct hs_session *session)
 			(int)image->pid);
 		finish_image(session, image, HS_IMAGE_EXEC, 0);
 	}
-	if (session->output.replaced >= 0)
-		hs_naming_discard(session->naming, session->output.replaced);
-	session->output.replaced = -1;
 	return items;
 }
 

@@ -41,9 +41,9 @@ static __attribute__((noinline)) bool replace(struct frame *first, const struct 
 			frame->pc = pc;
 			frame->rule = rule;
 		}
-		uint64_t place = place_of(frame);
-		frame->path = path = trie_path(path, place);
-		frame->check = check = trie_check(check, place);
+		trie_hash(frame, path, check);
+		path = frame->path;
+		check = frame->check;
 	}
 	return true;
 }

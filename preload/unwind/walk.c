@@ -208,14 +208,10 @@ static bool delegate(struct thread *thread, struct frame **pushed)
 /* The stack of a mark instead of frames. */
 static struct frame mark(uint64_t *counter, uint64_t address)
 {
-	uint64_t place = HS_PLACE(HS_MODULE_NONE, address);
+	struct frame frame = {.pc = address, .rule = RULE_MAKE(RULE_NONE, HS_MODULE_NONE, 0, 0)};
 	__atomic_add_fetch(counter, 1, __ATOMIC_RELAXED);
-	return (struct frame){
-		.pc = address,
-		.rule = RULE_MAKE(RULE_NONE, HS_MODULE_NONE, 0, 0),
-		.path = trie_path(0, place),
-		.check = trie_check(0, place),
-	};
+	trie_hash(&frame, 0, 0);
+	return frame;
 }
 
 /* Puts the pushed frames behind the others. Returns the end of all. */
@@ -235,12 +231,9 @@ static __attribute__((noinline)) uint32_t cut(struct thread *thread, const struc
 	struct frame *first = thread->frames;
 	if (end - first > HS_DEPTH_MOST)
 		first = thread->frames + (end - first - HS_DEPTH_MOST);
-	uint64_t path = root.path;
-	uint32_t check = root.check;
-	for (struct frame *frame = first; frame < end; frame++) {
-		frame->path = path = trie_path(path, place_of(frame));
-		frame->check = check = trie_check(check, place_of(frame));
-	}
+	const struct frame *outer = &root;
+	for (struct frame *frame = first; frame < end; outer = frame++)
+		trie_hash(frame, outer->path, outer->check);
 	thread->known = thread->frames;
 	return hs_trie_node(first, end, hs_trie_node(&root, &root + 1, 0));
 }
@@ -327,10 +320,10 @@ static inline __attribute__((always_inline)) void number_frames(struct frame *fi
 			return number_odd_frames(frame, end, outer);
 		else
 			outer.flags = plain_flags(outer.flags);
-		uint64_t place = place_of(frame);
 		frame->flags = outer.flags;
-		frame->path = outer.path = trie_path(outer.path, place);
-		frame->check = outer.check = trie_check(outer.check, place);
+		trie_hash(frame, outer.path, outer.check);
+		outer.path = frame->path;
+		outer.check = frame->check;
 	}
 }
 
