@@ -102,8 +102,9 @@ uint32_t hs_trie_insert(const struct frame *frame, uint32_t parent)
 	struct trie_table *table = atomic_load_explicit(&hs_trie, memory_order_acquire);
 	uint32_t epoch = load_relaxed(&hs_process.epoch);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	/* The parent is one of another process: see hs_process_forked. */
-	if (parent >= load_relaxed(&hs_process.header->node_count))
+	/* The parent is one of another process, which perhaps has no memory for a table: hs_process_forked.
+	 */
+	if (!table || parent >= load_relaxed(&hs_process.header->node_count))
 		return parent;
 	uint32_t node = new_node(parent, place_of(frame), epoch);
 	if (!node)
