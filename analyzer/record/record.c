@@ -65,6 +65,7 @@ static int prepare(struct hs_session *session, const char *program, struct hs_er
 	if (!session->server)
 		return -1;
 	session->packer = hs_packer_new();
+	hs_cores_open(&session->cores);
 	session->files = hs_files_new();
 	session->images_context = (struct hs_image_context){
 		.files = session->files,
@@ -132,6 +133,7 @@ static void close_session(struct hs_session *session)
 	if (session->files && !session->options->is_last)
 		hs_files_free(session->files);
 	hs_packer_free(session->packer);
+	hs_cores_close(&session->cores);
 	hs_offspring_free(&session->offspring);
 	if (session->epoll >= 0)
 		close(session->epoll);
@@ -171,7 +173,10 @@ static int record(struct hs_session *session, const char *path, struct hs_record
 int hs_record(const struct hs_record_options *options, struct hs_record_result *result,
 	      struct hs_error *error)
 {
-	struct hs_session session = {.options = options, .epoll = -1, .output = {.directory = -1, .fd = -1}};
+	struct hs_session session = {.options = options,
+				     .epoll = -1,
+				     .cores.schedstat = -1,
+				     .output = {.directory = -1, .fd = -1}};
 	struct hs_error notice;
 	char *path;
 	*result = (struct hs_record_result){0};

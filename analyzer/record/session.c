@@ -188,6 +188,8 @@ int hs_session_admit(void *context, pid_t pid, const struct hs_hello *hello)
 static uint64_t read_images(struct hs_session *session)
 {
 	uint64_t items = 0, now_ns = hs_monotonic_ns();
+	/* Who waits for the recorder, or could do without its load, is better served by a larger file. */
+	hs_packer_hurry(session->packer, hs_cores_are_short(&session->cores, now_ns));
 	for (struct hs_image *image = session->images, *next; image; image = next) {
 		next = image->next;
 		items += hs_image_round(image, now_ns);

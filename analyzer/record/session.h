@@ -2,6 +2,7 @@
 #ifndef HS_RECORD_SESSION_H
 #define HS_RECORD_SESSION_H
 
+#include "record/cores.h"
 #include "record/image.h"
 #include "record/naming.h"
 #include "record/offspring.h"
@@ -16,6 +17,7 @@ struct hs_session {
 	struct hs_outputs output;
 	struct hs_files *files;
 	struct hs_packer *packer;
+	struct hs_cores cores;
 	struct hs_naming *naming;
 	struct hs_image_context images_context;
 	int epoll;

@@ -16,9 +16,13 @@
 /* A small buffer makes short deflate blocks, whose codes fit what a column is about. */
 enum { LEVEL = 1, LEVEL_BUFFER_BYTES = ISAL_DEF_LVL1_SMALL };
 
+/* In a hurry a piece is stored if its beginning deflates to more than 3/4. */
+enum { PROBE_BYTES = 4096, PROBE_MOST_BYTES = PROBE_BYTES / 4 * 3, STORED_BLOCK_MOST = 65535 };
+
 struct hs_packer {
 	struct isal_zstream stream;
 	struct hs_bytes out;
+	bool hurried;
 	uint8_t level_buffer[LEVEL_BUFFER_BYTES];
 };
 
@@ -32,6 +36,11 @@ void hs_packer_free(struct hs_packer *packer)
 	if (packer)
 		hs_bytes_free(&packer->out);
 	free(packer);
+}
+
+void hs_packer_hurry(struct hs_packer *packer, bool hurried)
+{
+	packer->hurried = hurried;
 }
 
 void hs_writer_init(struct hs_writer *writer, struct hs_packer *packer, int fd)
@@ -54,7 +63,7 @@ static uint32_t get32(const uint8_t *at)
 /* What cannot be compressed is stored: 5 bytes in front of each 64 KiB. Twice as many end a piece. */
 static size_t most_bytes(size_t raw_bytes)
 {
-	return raw_bytes + (raw_bytes / 65535 + 1 + 2 * HS_WRITER_CUTS_MOST) * 5 + 64;
+	return raw_bytes + (raw_bytes / STORED_BLOCK_MOST + 1 + 2 * HS_WRITER_CUTS_MOST) * 5 + 64;
 }
 
 /* Appends a piece's blocks, which end at a byte's end. Returns whether that worked. */
@@ -78,6 +87,28 @@ static bool pack_piece(struct hs_packer *packer, const uint8_t *data, size_t byt
 	return true;
 }
 
+static bool saves_little(struct hs_packer *packer, const uint8_t *data, size_t bytes)
+{
+	size_t before = packer->out.count;
+	bool little = bytes >= PROBE_BYTES && pack_piece(packer, data, PROBE_BYTES, false) &&
+		      packer->out.count - before > PROBE_MOST_BYTES;
+	packer->out.count = before;
+	return little;
+}
+
+static void store_piece(struct hs_packer *packer, const uint8_t *data, size_t bytes, bool last)
+{
+	while (bytes) {
+		uint32_t block = bytes < STORED_BLOCK_MOST ? (uint32_t)bytes : STORED_BLOCK_MOST;
+		bytes -= block;
+		const uint8_t head[] = {last && !bytes, (uint8_t)block, (uint8_t)(block >> 8),
+					(uint8_t)~block, (uint8_t)(~block >> 8)};
+		hs_bytes_add(&packer->out, head, sizeof head);
+		hs_bytes_add(&packer->out, data, block);
+		data += block;
+	}
+}
+
 /* Into packer->out; its count is 0 if that failed. */
 static void pack(struct hs_packer *packer, enum hs_member_kind kind, const struct hs_bytes *payload,
 		 const struct hs_writer_cuts *cuts, uint32_t items)
@@ -92,7 +123,9 @@ static void pack(struct hs_packer *packer, enum hs_member_kind kind, const struc
 	for (unsigned i = 0; i <= cuts->count; i++) {
 		bool last = i == cuts->count;
 		size_t to = last ? payload->count : cuts->at[i];
-		if (!pack_piece(packer, data + from, to - from, last)) {
+		if (packer->hurried && saves_little(packer, data + from, to - from)) {
+			store_piece(packer, data + from, to - from, last);
+		} else if (!pack_piece(packer, data + from, to - from, last)) {
 			out->count = 0;
 			return;
 		}

@@ -13,6 +13,8 @@ struct hs_packer;
 
 struct hs_packer *hs_packer_new(void);
 void hs_packer_free(struct hs_packer *packer);
+/* From now on: what deflate would make little smaller is stored. */
+void hs_packer_hurry(struct hs_packer *packer, bool hurried);
 
 struct hs_writer {
 	struct hs_packer *packer; /* not owned */

@@ -83,7 +83,7 @@ static void item(enum hs_item_kind kind, unsigned stream, uint64_t us, uint64_t 
 static void check_member(uint8_t kind, uint32_t items, const uint8_t *payload, size_t bytes)
 {
 	static const uint8_t start[16] = {0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 255, 20, 0, 'H', 'S', 16, 0};
-	uint8_t header[32], packed[4096], raw[4096];
+	uint8_t header[32], packed[16384], raw[16384];
 	uint32_t extra[4], trailer[2];
 	CHECK_NUMBER(read(file, header, sizeof header), sizeof header);
 	CHECK(memcmp(header, start, sizeof start) == 0);
@@ -311,20 +311,27 @@ static void test_copies_from_afar(void)
 	end();
 }
 
+/* Bytes that have nothing in common but that each is one of `values` from `least` on. */
+static void add_noise(struct hs_bytes *payload, unsigned count, unsigned least, unsigned values)
+{
+	static uint64_t random = 88172645463325252u;
+	for (unsigned i = 0; i < count; i++) {
+		random ^= random << 13;
+		random ^= random >> 7;
+		random ^= random << 17;
+		hs_bytes_add(payload, &(uint8_t){(uint8_t)(least + (random >> 40) % values)}, 1);
+	}
+}
+
 /* Two halves that have no byte in common: with a code of its own each byte takes 4 bits, with one for both 5.
  */
 static void test_pieces(void)
 {
 	enum { HALF = 1500, CODES = 120 };
-	uint64_t random = 88172645463325252u;
 	struct hs_bytes payload = {0};
 	begin();
-	for (int i = 0; i < 2 * HALF; i++) {
-		random ^= random << 13;
-		random ^= random >> 7;
-		random ^= random << 17;
-		hs_bytes_varint(&payload, (random >> 40) % 16 + (i < HALF ? 0 : 64));
-	}
+	add_noise(&payload, HALF, 0, 16);
+	add_noise(&payload, HALF, 64, 16);
 	const struct hs_writer_cuts cuts = {{HALF}, 1};
 	CHECK_NUMBER(hs_writer_pieces(&encoder.writer, HS_MEMBER_SYMBOLS, &payload, &cuts, 1), 0);
 	CHECK(encoder.writer.offset < 40 + 2 * (HALF / 2 + CODES));
@@ -332,6 +339,33 @@ static void test_pieces(void)
 	check_member(HS_MEMBER_SYMBOLS, 1, payload.data, payload.count);
 	hs_bytes_free(&payload);
 	end();
+}
+
+/* In a hurry what would take 7 of 8 bits is stored, in one block behind a head of 5 bytes; what takes 4 is
+ * not.
+ */
+static void test_hurry(void)
+{
+	enum { NOISE = 5000, LIGHT = 5000, CODES = 120 };
+	static const uint8_t head[5] = {0, NOISE & 255, NOISE >> 8, ~NOISE & 255, ~NOISE >> 8 & 255};
+	uint8_t stored[sizeof head + NOISE];
+	struct hs_bytes payload = {0};
+	add_noise(&payload, NOISE, 0, 128);
+	add_noise(&payload, LIGHT, 0, 16);
+	const struct hs_writer_cuts cuts = {{NOISE}, 1};
+	for (int hurried = 0; hurried <= 1; hurried++) {
+		begin();
+		hs_packer_hurry(packer, hurried);
+		CHECK_NUMBER(hs_writer_pieces(&encoder.writer, HS_MEMBER_SYMBOLS, &payload, &cuts, 1), 0);
+		CHECK(encoder.writer.offset < 40 + NOISE / 8 * (hurried ? 8 : 7) + LIGHT / 2 + 2 * CODES);
+		CHECK_NUMBER(pread(file, stored, sizeof stored, HS_MEMBER_HEADER_BYTES), sizeof stored);
+		CHECK((memcmp(stored, head, sizeof head) == 0 &&
+		       memcmp(stored + sizeof head, payload.data, NOISE) == 0) == hurried);
+		lseek(file, 0, SEEK_SET);
+		check_member(HS_MEMBER_SYMBOLS, 1, payload.data, payload.count);
+		end();
+	}
+	hs_bytes_free(&payload);
 }
 
 /* Two threads end each other's blocks. */
@@ -688,6 +722,7 @@ int main(void)
 	test_copies();
 	test_copies_from_afar();
 	test_pieces();
+	test_hurry();
 	test_lanes();
 	test_copies_in_lanes();
 	test_equal_work();

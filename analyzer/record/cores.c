@@ -1,0 +1,46 @@
+/* The kernel counts for each thread how long it was ready to run, but did not. */
+#include "record/cores.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PERIOD_NS 20000000ull
+enum { SHORT_SHARE = 5 }; /* a thread that waits for more than a fifth of the time */
+
+void hs_cores_open(struct hs_cores *cores)
+{
+	*cores = (struct hs_cores){.schedstat = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC)};
+}
+
+void hs_cores_close(struct hs_cores *cores)
+{
+	if (cores->schedstat >= 0)
+		close(cores->schedstat);
+	cores->schedstat = -1;
+}
+
+void hs_cores_note(struct hs_cores *cores, uint64_t now_ns, uint64_t waited_ns)
+{
+	if (cores->looked_ns)
+		cores->are_short =
+			(waited_ns - cores->waited_ns) * SHORT_SHARE > now_ns - cores->looked_ns;
+	cores->looked_ns = now_ns;
+	cores->waited_ns = waited_ns;
+}
+
+bool hs_cores_are_short(struct hs_cores *cores, uint64_t now_ns)
+{
+	if (cores->schedstat < 0 || now_ns - cores->looked_ns < PERIOD_NS)
+		return cores->are_short;
+	char text[128];
+	unsigned long long ran_ns, waited_ns;
+	ssize_t bytes = pread(cores->schedstat, text, sizeof text - 1, 0);
+	text[bytes > 0 ? bytes : 0] = 0;
+	if (sscanf(text, "%llu %llu", &ran_ns, &waited_ns) == 2)
+		hs_cores_note(cores, now_ns, waited_ns);
+	else
+		hs_cores_close(cores);
+	return cores->are_short;
+}
