@@ -36,7 +36,12 @@ static int print(const struct arguments *arguments, const char *path, const stru
 {
 	struct hs_opened opened;
 	struct hs_text text = {0};
-	if (hs_open(&opened, path, hiding, filter, &arguments->suppress, arguments->raw) != 0)
+	/* the tables of sites and their stacks show few of them */
+	int result =
+		arguments->json || arguments->views
+			? hs_open(&opened, path, hiding, filter, &arguments->suppress, arguments->raw)
+			: hs_open_begin(&opened, path, hiding, filter, &arguments->suppress, arguments->raw);
+	if (result != 0)
 		return HS_EXIT_DATA;
 	struct hs_report report = {
 		.profile = opened.profile,
@@ -54,7 +59,6 @@ static int print(const struct arguments *arguments, const char *path, const stru
 			: arguments->json             ? 0
 						      : 10,
 	};
-	int result;
 	if (arguments->json)
 		hs_report_json(&text, &report);
 	else

@@ -102,37 +102,53 @@ static uint32_t find_lines(const struct hs_profile *profile, const uint32_t *own
 	return count ? rank + 1 : 0;
 }
 
-void hs_groups_make(struct hs_groups *groups, const struct hs_profile *profile, const struct hs_sites *sites)
+/* Lists the sites of each group; its frame is the own line of the first one. */
+static void list_sites(struct hs_groups *groups, const struct hs_profile *profile,
+		       const struct hs_sites *sites, const uint32_t *own_of, const uint32_t *line_of)
 {
-	uint32_t *line_of = hs_allocate_zero((size_t)profile->frame_count + 1, sizeof(*line_of));
-	uint32_t *group_of =
-		hs_allocate_zero((size_t)sites->count + 1, sizeof(*group_of)); /* own_of at first */
 	uint32_t first = 0;
-	for (uint32_t i = 0; i < sites->count; i++) {
-		uint32_t own = hs_site_own_frame(&sites->items[i]);
-		group_of[i] = own == HS_NO_FRAME ? profile->frame_count : own;
-	}
-	*groups = (struct hs_groups){.count = find_lines(profile, group_of, sites->count, line_of)};
-	groups->sites = hs_allocate_zero((size_t)sites->count + 1, sizeof(*groups->sites));
-	groups->items = hs_allocate_zero((size_t)groups->count + 1, sizeof(*groups->items));
-	for (uint32_t i = 0; i < sites->count; i++) {
-		uint32_t own = group_of[i];
-		group_of[i] = line_of[own];
-		struct hs_group *group = &groups->items[group_of[i]];
-		if (group->count++ == 0)
-			group->frame = own == profile->frame_count ? HS_NO_FRAME : own;
-		hs_counts_add(&group->counts, &sites->items[i].counts);
-	}
 	for (uint32_t i = 0; i < groups->count; i++) {
 		groups->items[i].first = first;
 		first += groups->items[i].count;
 		groups->items[i].count = 0;
 	}
 	for (uint32_t i = 0; i < sites->count; i++) {
-		struct hs_group *group = &groups->items[group_of[i]];
+		struct hs_group *group = &groups->items[line_of[own_of[i]]];
 		groups->sites[group->first + group->count++] = i;
 	}
-	free(group_of);
+	for (uint32_t g = 0; g < groups->count; g++) {
+		struct hs_group *group = &groups->items[g];
+		const uint32_t *of_group = &groups->sites[group->first];
+		uint32_t best = of_group[0];
+		bool mixed = false; /* most are not: their frames look the same */
+		for (uint32_t i = 1; i < group->count && !mixed; i++)
+			mixed = hs_frames_compare(profile, own_of[of_group[i]], own_of[best]) != 0;
+		for (uint32_t i = 1; i < group->count && mixed; i++)
+			if (hs_site_is_before(sites, of_group[i], best))
+				best = of_group[i];
+		group->frame = own_of[best] == profile->frame_count ? HS_NO_FRAME : own_of[best];
+	}
+}
+
+void hs_groups_make(struct hs_groups *groups, const struct hs_profile *profile, const struct hs_sites *sites)
+{
+	uint32_t *line_of = hs_allocate_zero((size_t)profile->frame_count + 1, sizeof(*line_of));
+	uint32_t *own_of = hs_allocate(((size_t)sites->count + 1) * sizeof(*own_of));
+	for (uint32_t i = 0; i < sites->count; i++) {
+		const struct hs_site *site = &sites->items[i];
+		own_of[i] = site->own_frame < site->frame_count ? hs_site_frame(sites, site, site->own_frame)
+								: profile->frame_count;
+	}
+	*groups = (struct hs_groups){.count = find_lines(profile, own_of, sites->count, line_of)};
+	groups->sites = hs_allocate_zero((size_t)sites->count + 1, sizeof(*groups->sites));
+	groups->items = hs_allocate_zero((size_t)groups->count + 1, sizeof(*groups->items));
+	for (uint32_t i = 0; i < sites->count; i++) {
+		struct hs_group *group = &groups->items[line_of[own_of[i]]];
+		group->count++;
+		hs_counts_add(&group->counts, &sites->items[i].counts);
+	}
+	list_sites(groups, profile, sites, own_of, line_of);
+	free(own_of);
 	free(line_of);
 }
 

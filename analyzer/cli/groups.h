@@ -7,7 +7,7 @@
 #include "profile/profile.h"
 
 struct hs_group {
-	uint32_t frame; /* one of those that are the group's own line; HS_NO_FRAME: sites without frames */
+	uint32_t frame;          /* the own line of its first site; HS_NO_FRAME: sites without frames */
 	uint32_t first, count;   /* its sites: hs_groups.sites[first .. first + count) */
 	struct hs_counts counts; /* sums; max_bytes and max_blocks are not (maxima do not add up): 0 */
 	uint32_t number;         /* in the report, from 1; 0: not shown (yet) */
@@ -17,13 +17,13 @@ struct hs_group {
 struct hs_groups {
 	struct hs_group *items;
 	uint32_t count;
-	uint32_t *sites; /* indices of sites */
+	uint32_t *sites; /* indices of sites, ascending */
 };
 
 void hs_groups_make(struct hs_groups *groups, const struct hs_profile *profile, const struct hs_sites *sites);
 void hs_groups_free(struct hs_groups *groups);
 
-/* The frame that is a site's own line, or HS_NO_FRAME. */
+/* The frame that is a finished site's own line, or HS_NO_FRAME. */
 uint32_t hs_site_own_frame(const struct hs_site *site);
 
 /* The groups whose metric is not 0, largest first; equals by their own line. *order is malloc'ed; returns how

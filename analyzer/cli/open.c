@@ -30,8 +30,8 @@ struct hs_profile *hs_open_profile(const char *path, const struct hs_hiding *hid
 	return profile;
 }
 
-int hs_open(struct hs_opened *opened, const char *path, const struct hs_hiding *hiding,
-	    const struct hs_filter *filter, const struct hs_suppress *suppress, bool raw)
+static int open_as(struct hs_opened *opened, const char *path, const struct hs_hiding *hiding,
+		   const struct hs_filter *filter, const struct hs_suppress *suppress, bool raw, bool finish)
 {
 	struct hs_error error = {{0}};
 	*opened = (struct hs_opened){.profile = hs_open_profile(path, hiding)};
@@ -43,16 +43,30 @@ int hs_open(struct hs_opened *opened, const char *path, const struct hs_hiding *
 		hs_open_close(opened);
 		return -1;
 	}
-	if (hs_sites_make(opened->profile, raw, &opened->sites, &error) != 0) {
+	if (hs_sites_begin(opened->profile, raw, &opened->sites, &error) != 0) {
 		hs_message("\"%s\": %s", path, error.text);
 		hs_open_close(opened);
 		return -1;
 	}
 	hs_progress_end();
+	if (finish)
+		hs_sites_finish(&opened->sites);
 	/* the report says it too; whoever sends that to a file is to see it here */
 	if (opened->profile->facts.warning && !isatty(STDOUT_FILENO))
 		hs_message("warning: %s: %s", path, opened->profile->facts.warning);
 	return 0;
+}
+
+int hs_open(struct hs_opened *opened, const char *path, const struct hs_hiding *hiding,
+	    const struct hs_filter *filter, const struct hs_suppress *suppress, bool raw)
+{
+	return open_as(opened, path, hiding, filter, suppress, raw, true);
+}
+
+int hs_open_begin(struct hs_opened *opened, const char *path, const struct hs_hiding *hiding,
+		  const struct hs_filter *filter, const struct hs_suppress *suppress, bool raw)
+{
+	return open_as(opened, path, hiding, filter, suppress, raw, false);
 }
 
 void hs_open_close(struct hs_opened *opened)

@@ -21,6 +21,9 @@ struct hs_profile *hs_open_profile(const char *path, const struct hs_hiding *hid
  * -1 after a message. */
 int hs_open(struct hs_opened *opened, const char *path, const struct hs_hiding *hiding,
 	    const struct hs_filter *filter, const struct hs_suppress *suppress, bool raw);
+/* Likewise; but the sites are only begun. */
+int hs_open_begin(struct hs_opened *opened, const char *path, const struct hs_hiding *hiding,
+		  const struct hs_filter *filter, const struct hs_suppress *suppress, bool raw);
 void hs_open_close(struct hs_opened *opened);
 
 #endif

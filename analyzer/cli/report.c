@@ -327,7 +327,7 @@ static void add_unknown(struct hs_text *text, const struct hs_report *report)
 	hs_text_free(&words);
 }
 
-static void add_notes(struct hs_text *text, const struct hs_report *report)
+static void add_notes(struct hs_text *text, const struct hs_report *report, const struct hs_groups *groups)
 {
 	const struct hs_facts *facts = &report->profile->facts;
 	add_unknown(text, report);
@@ -357,7 +357,7 @@ static void add_notes(struct hs_text *text, const struct hs_report *report)
 			  "note: ", "%s out of order, %s implied by the next allocation at the address",
 			  hs_counted(facts->late_events, "event").text,
 			  hs_counted(facts->repaired_frees, "free").text);
-	hs_report_missing_lines(text, report);
+	hs_report_missing_lines(text, report, groups);
 	if (report->hiding && report->hiding->config) {
 		struct hs_text path = {0};
 		hs_text_clean(&path, report->hiding->config);
@@ -424,25 +424,9 @@ static void add_views(struct hs_text *text, const struct hs_report *report)
 	}
 }
 
-void hs_report_text(struct hs_text *text, const struct hs_report *report)
+static void add_selected(struct hs_text *text, const struct hs_report *report, struct hs_groups *groups)
 {
 	const struct hs_replay *replay = &report->sites->replay;
-	bool filtered = hs_report_is_filtered(report);
-	add_command(text, report);
-	add_facts(text, report);
-	add_warnings(text, report);
-	hs_text_add(text, "\n");
-	if (!hs_counts_any(filtered ? &replay->all.counts : &replay->totals.counts)) {
-		hs_text_add(text, "  No allocation was recorded.\n\n");
-		add_notes(text, report);
-		return;
-	}
-	if (filtered)
-		hs_report_selection(text, report);
-	else
-		add_headline(text, report);
-	if (!hs_counts_any(&replay->totals.counts))
-		return;
 	if (!report->views && !(replay->unknown & HS_TOLD_EVENTS)) {
 		hs_text_add(text, "\n");
 		hs_chart(text, report->profile, replay, report->columns, report->utf8);
@@ -451,8 +435,32 @@ void hs_report_text(struct hs_text *text, const struct hs_report *report)
 	if (report->views)
 		add_views(text, report);
 	else
-		hs_report_sites(text, report);
+		hs_report_sites(text, report, groups);
 	hs_text_add(text, "\n");
-	add_notes(text, report);
+	add_notes(text, report, groups);
 	add_next(text, report);
+}
+
+void hs_report_text(struct hs_text *text, const struct hs_report *report)
+{
+	const struct hs_replay *replay = &report->sites->replay;
+	bool filtered = hs_report_is_filtered(report);
+	struct hs_groups groups;
+	add_command(text, report);
+	add_facts(text, report);
+	add_warnings(text, report);
+	hs_text_add(text, "\n");
+	hs_groups_make(&groups, report->profile, report->sites);
+	if (!hs_counts_any(filtered ? &replay->all.counts : &replay->totals.counts)) {
+		hs_text_add(text, "  No allocation was recorded.\n\n");
+		add_notes(text, report, &groups);
+	} else {
+		if (filtered)
+			hs_report_selection(text, report);
+		else
+			add_headline(text, report);
+		if (hs_counts_any(&replay->totals.counts))
+			add_selected(text, report, &groups);
+	}
+	hs_groups_free(&groups);
 }

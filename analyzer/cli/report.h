@@ -42,11 +42,11 @@ enum hs_view {
 
 struct hs_report {
 	const struct hs_profile *profile; /* with its filter, if there is one */
-	const struct hs_sites *sites;
-	const struct hs_hiding *hiding; /* NULL: the built-in rules */
-	const char *path;               /* of the recording */
-	uint64_t rows;                  /* of each table; 0: all */
-	uint64_t depth;                 /* frames of a stack; 0: all */
+	const struct hs_sites *sites;     /* finished, or for a text without views only begun */
+	const struct hs_hiding *hiding;   /* NULL: the built-in rules */
+	const char *path;                 /* of the recording */
+	uint64_t rows;                    /* of each table; 0: all */
+	uint64_t depth;                   /* frames of a stack; 0: all */
 	unsigned columns;
 	enum hs_metric sort;
 	unsigned views; /* bits: 1 << enum hs_view */
@@ -76,11 +76,12 @@ void hs_report_text(struct hs_text *text, const struct hs_report *report);
 /* JSON: all sites, or the first `rows` if that is not 0. */
 void hs_report_json(struct hs_text *text, const struct hs_report *report);
 
-/* The tables by peak, calls, temporary and leak, then the stacks of the sites in them. */
-void hs_report_sites(struct hs_text *text, const struct hs_report *report);
+/* The tables by peak, calls, temporary and leak, then the stacks of the sites in them. Numbers the groups. */
+void hs_report_sites(struct hs_text *text, const struct hs_report *report, struct hs_groups *groups);
 
 /* report_lines.c: notes on line numbers that are missing. */
-void hs_report_missing_lines(struct hs_text *text, const struct hs_report *report);
+void hs_report_missing_lines(struct hs_text *text, const struct hs_report *report,
+			     const struct hs_groups *groups);
 
 /* report_marks.c: the table of phases, or nothing. */
 void hs_report_phases(struct hs_text *text, const struct hs_report *report);

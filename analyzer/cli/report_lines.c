@@ -29,14 +29,12 @@ static void add_group(struct gap *gap, const struct hs_group *group)
 }
 
 /* By module, and the last for code of no module. Returns all calls. */
-static uint64_t find_gaps(struct gap *gaps, const struct hs_report *report, const bool *rust)
+static uint64_t find_gaps(struct gap *gaps, const struct hs_profile *profile, const struct hs_groups *groups,
+			  const bool *rust)
 {
-	const struct hs_profile *profile = report->profile;
-	struct hs_groups groups;
 	uint64_t all = 0;
-	hs_groups_make(&groups, profile, report->sites);
-	for (uint32_t i = 0; i < groups.count; i++) {
-		const struct hs_group *group = &groups.items[i];
+	for (uint32_t i = 0; i < groups->count; i++) {
+		const struct hs_group *group = &groups->items[i];
 		all += group->counts.allocations;
 		if (group->frame == HS_NO_FRAME || profile->frames[group->frame].file ||
 		    hs_is_start_code(profile, rust, group->frame))
@@ -44,7 +42,6 @@ static uint64_t find_gaps(struct gap *gaps, const struct hs_report *report, cons
 		uint32_t module = profile->frames[group->frame].module;
 		add_group(&gaps[module < profile->module_count ? module : profile->module_count], group);
 	}
-	hs_groups_free(&groups);
 	return all;
 }
 
@@ -87,14 +84,15 @@ static void add_gap(struct hs_text *text, const struct hs_report *report, uint32
 	hs_text_free(&name);
 }
 
-void hs_report_missing_lines(struct hs_text *text, const struct hs_report *report)
+void hs_report_missing_lines(struct hs_text *text, const struct hs_report *report,
+			     const struct hs_groups *groups)
 {
 	const struct hs_profile *profile = report->profile;
 	if (profile->facts.imported || profile->facts.merged.recordings)
 		return; /* nothing to be done about it here */
 	bool *rust = hs_rust_modules(profile);
 	struct gap *gaps = hs_allocate_zero((size_t)profile->module_count + 1, sizeof(*gaps));
-	uint64_t all = find_gaps(gaps, report, rust);
+	uint64_t all = find_gaps(gaps, profile, groups, rust);
 	for (unsigned shown = 0; shown < NOTES_MOST; shown++) {
 		uint32_t most = 0;
 		for (uint32_t i = 0; i < profile->module_count; i++) {

@@ -14,7 +14,7 @@
 
 struct work {
 	const struct hs_report *report;
-	struct hs_groups groups;
+	struct hs_groups *groups;
 	uint32_t *shown; /* groups in the order of their numbers */
 	uint32_t shown_count;
 };
@@ -140,7 +140,7 @@ static void widen(size_t *columns, size_t least)
 static void show_group(struct work *work, struct hs_group *group, enum hs_metric metric)
 {
 	if (group->number == 0) {
-		work->shown[work->shown_count++] = (uint32_t)(group - work->groups.items);
+		work->shown[work->shown_count++] = (uint32_t)(group - work->groups->items);
 		group->number = work->shown_count;
 	}
 	group->tables |= 1u << metric;
@@ -164,7 +164,7 @@ static void add_rows(struct hs_text *text, struct work *work, const struct table
 	const struct hs_report *report = work->report;
 	size_t value = strlen(table->value), second = strlen(table->second), number = 2, place = 0;
 	for (uint32_t row = 0; row < rows; row++) {
-		struct hs_group *group = &work->groups.items[order[row]];
+		struct hs_group *group = &work->groups->items[order[row]];
 		show_group(work, group, metric);
 		widen(&value, strlen(hs_amount(metric, hs_metric_value(&group->counts, metric)).text));
 		widen(&second, strlen(table_second(table, metric, report, &group->counts).text));
@@ -187,7 +187,7 @@ static void add_rows(struct hs_text *text, struct work *work, const struct table
 	hs_text_add(text, "  site" HS_PLAIN "\n");
 	uint64_t sum = 0;
 	for (uint32_t row = 0; row < rows; row++) {
-		const struct hs_group *group = &work->groups.items[order[row]];
+		const struct hs_group *group = &work->groups->items[order[row]];
 		uint64_t amount = hs_metric_value(&group->counts, metric);
 		sum += amount;
 		hs_text_right(text, hs_count(group->number).text, number);
@@ -218,10 +218,10 @@ static void add_table(struct hs_text *text, struct work *work, const struct tabl
 	const struct hs_report *report = work->report;
 	const char *end = metric == HS_METRIC_LEAKED ? hs_end_words(&report->profile->facts) : "";
 	uint64_t total = hs_metric_value(&report->sites->replay.totals.counts, metric), sum = 0;
-	uint32_t *order, count = hs_groups_sort(&work->groups, metric, &order);
+	uint32_t *order, count = hs_groups_sort(work->groups, metric, &order);
 	uint32_t rows = report->rows && report->rows < count ? (uint32_t)report->rows : count;
 	for (uint32_t row = 0; row < rows; row++)
-		sum += hs_metric_value(&work->groups.items[order[row]].counts, metric);
+		sum += hs_metric_value(&work->groups->items[order[row]].counts, metric);
 	struct hs_text right = {0};
 	hs_text_addf(&right, "%s of %s, %s of ", hs_count(rows).text, hs_counted(count, "site").text,
 		     hs_share(sum, total).text);
@@ -279,16 +279,14 @@ static void add_tables(struct hs_text *text, struct work *work)
 	}
 }
 
-void hs_report_sites(struct hs_text *text, const struct hs_report *report)
+void hs_report_sites(struct hs_text *text, const struct hs_report *report, struct hs_groups *groups)
 {
-	struct work work = {.report = report};
-	hs_groups_make(&work.groups, report->profile, report->sites);
-	work.shown = hs_allocate_zero((size_t)work.groups.count + 1, sizeof(*work.shown));
+	struct work work = {.report = report, .groups = groups};
+	work.shown = hs_allocate_zero((size_t)groups->count + 1, sizeof(*work.shown));
 	add_tables(text, &work);
 	if (work.shown_count) {
 		hs_report_title(text, report, "STACKS", "innermost frame first; > is your own line");
-		hs_report_stacks(text, report, &work.groups, work.shown, work.shown_count);
+		hs_report_stacks(text, report, groups, work.shown, work.shown_count);
 	}
 	free(work.shown);
-	hs_groups_free(&work.groups);
 }

@@ -13,17 +13,24 @@
 
 enum { STACKS_A_TABLE = 3, INDENT = 4, LEAST_COMMON = 4, MOST_PLACE = 34, DEEPEST_COPY = 10000 };
 
-struct stack {
-	const uint32_t *frames; /* shown, innermost first */
-	uint32_t *copy;         /* NULL: they are the site's */
+/* What is shown of a stack. */
+struct view {
+	uint32_t *frames, *room; /* innermost first: within room, which is the view's */
+	size_t capacity;
 	uint32_t count;
-	uint32_t own;   /* position of the own line; count: none */
-	uint32_t order; /* of its first site: breaks ties */
-	bool print;
-	struct hs_counts counts;
+	uint32_t own; /* position of the own line; count: none */
 };
 
-/* What decides whether a frame is shown. */
+/* Sites of which the same is shown. */
+struct stack {
+	uint32_t site; /* the first of them */
+	uint64_t hash; /* of what is shown */
+	bool print;
+	const struct hs_counts *counts; /* the site's, or */
+	struct hs_counts *sum;          /* if there are several; else NULL */
+};
+
+/* What of a frame decides whether it is shown, and whether it looks like another one. */
 enum trait {
 	TRAIT_INTERNAL = 1,
 	TRAIT_LIBC = 2,
@@ -31,16 +38,22 @@ enum trait {
 	TRAIT_RUST = 8,  /* where Rust's way to the function that the user wrote ends */
 };
 
-struct making {
-	const struct hs_report *report;
-	uint8_t *traits; /* of each frame */
+struct looks {
+	uint32_t rank; /* hs_frame.rank */
+	uint32_t traits;
 };
 
-static uint8_t *find_traits(const struct hs_profile *profile)
+struct making {
+	const struct hs_report *report;
+	struct looks *looks;      /* of each frame */
+	struct view view, second; /* room for one stack, and one that it is compared with */
+};
+
+static struct looks *find_looks(const struct hs_profile *profile)
 {
 	static const char rust[] = "__rust_begin_short_backtrace"; /* near the start of its name */
 	enum { UNKNOWN, NO, YES };
-	uint8_t *traits = hs_allocate_zero((size_t)profile->frame_count + 1, 1);
+	struct looks *looks = hs_allocate(((size_t)profile->frame_count + 1) * sizeof(*looks));
 	uint8_t *is_rust = hs_allocate_zero((size_t)profile->strings.count + 1, 1); /* by function */
 	for (uint32_t i = 0; i < profile->frame_count; i++) {
 		const struct hs_frame *frame = &profile->frames[i];
@@ -49,11 +62,12 @@ static uint8_t *find_traits(const struct hs_profile *profile)
 		uint8_t *known = &is_rust[frame->function];
 		if (*known == UNKNOWN)
 			*known = memmem(name, strnlen(name, 256), rust, sizeof(rust) - 1) ? YES : NO;
-		traits[i] = (frame->internal ? TRAIT_INTERNAL : 0) | (libc ? TRAIT_LIBC : 0) |
-			    (start ? TRAIT_START : 0) | (*known == YES ? TRAIT_RUST : 0);
+		looks[i].rank = frame->rank;
+		looks[i].traits = (frame->internal ? TRAIT_INTERNAL : 0) | (libc ? TRAIT_LIBC : 0) |
+				  (start ? TRAIT_START : 0) | (*known == YES ? TRAIT_RUST : 0);
 	}
 	free(is_rust);
-	return traits;
+	return looks;
 }
 
 /* Rust's way from its start of the program or of a thread to the function that the user wrote: the position
@@ -62,9 +76,9 @@ static uint32_t skip_rust_start(const struct making *making, const uint32_t *fra
 				uint32_t end)
 {
 	for (uint32_t i = from; i < end; i++) {
-		if (!(making->traits[frames[i]] & TRAIT_RUST))
+		if (!(making->looks[frames[i]].traits & TRAIT_RUST))
 			continue;
-		while (i > from && making->traits[frames[i - 1]] & TRAIT_INTERNAL)
+		while (i > from && making->looks[frames[i - 1]].traits & TRAIT_INTERNAL)
 			i--;
 		return i;
 	}
@@ -72,124 +86,155 @@ static uint32_t skip_rust_start(const struct making *making, const uint32_t *fra
 }
 
 /* Plumbing between the user's own functions: std::sort, an executor's way from its main loop to a task. */
-static void skip_internal(const struct making *making, struct stack *stack)
+static void skip_internal(const struct making *making, struct view *view)
 {
-	uint32_t internal = 0, count = 0, own = stack->own;
-	for (uint32_t i = 0; i < stack->count && i < DEEPEST_COPY; i++)
-		internal += making->traits[stack->frames[i]] & TRAIT_INTERNAL;
-	if (internal == 0 || internal == stack->count || stack->count > DEEPEST_COPY)
+	uint32_t internal = 0, count = 0, own = view->own;
+	for (uint32_t i = 0; i < view->count && i < DEEPEST_COPY; i++)
+		internal += making->looks[view->frames[i]].traits & TRAIT_INTERNAL;
+	if (internal == 0 || internal == view->count || view->count > DEEPEST_COPY)
 		return;
-	stack->copy = hs_allocate(((size_t)stack->count - internal + 1) * sizeof(*stack->copy));
-	for (uint32_t i = 0; i < stack->count; i++) {
+	for (uint32_t i = 0; i < view->count; i++) {
 		if (i == own)
-			stack->own = count;
-		if (i == own || !(making->traits[stack->frames[i]] & TRAIT_INTERNAL))
-			stack->copy[count++] = stack->frames[i];
+			view->own = count;
+		if (i == own || !(making->looks[view->frames[i]].traits & TRAIT_INTERNAL))
+			view->frames[count++] = view->frames[i];
 	}
-	if (own >= stack->count)
-		stack->own = count;
-	stack->frames = stack->copy;
-	stack->count = count;
+	if (own >= view->count)
+		view->own = count;
+	view->count = count;
 }
 
-static struct stack visible_stack(const struct making *making, uint32_t index)
+static void look_at(const struct making *making, uint32_t index, struct view *view)
 {
-	const struct hs_site *site = &making->report->sites->items[index];
-	const uint32_t *frames = site->frames;
-	const uint8_t *traits = making->traits;
+	const struct hs_sites *sites = making->report->sites;
+	const struct hs_site *site = &sites->items[index];
+	const struct looks *looks = making->looks;
 	uint32_t first = 0, end = site->frame_count, own = site->own_frame;
-	uint8_t any = 0; /* what the frames below are looked through for: few stacks have it */
+	unsigned any = 0; /* what the frames below are looked through for: few stacks have it */
+	if (end >= view->capacity) {
+		free(view->room);
+		view->capacity = (size_t)end * 2 + 1;
+		view->room = hs_allocate(view->capacity * sizeof(*view->room));
+	}
+	uint32_t *frames = view->room;
+	hs_site_write_frames(sites, site, frames);
 	for (uint32_t i = 0; i < end; i++)
-		any |= traits[frames[i]];
-	if (!making->report->raw && own < end && !(traits[frames[own]] & TRAIT_LIBC)) {
-		while (first + 1 < own && traits[frames[first]] & TRAIT_LIBC &&
-		       traits[frames[first + 1]] & TRAIT_LIBC)
+		any |= looks[frames[i]].traits;
+	if (!making->report->raw && own < end && !(looks[frames[own]].traits & TRAIT_LIBC)) {
+		while (first + 1 < own && looks[frames[first]].traits & TRAIT_LIBC &&
+		       looks[frames[first + 1]].traits & TRAIT_LIBC)
 			first++;
-		while (end > own + 1 && traits[frames[end - 1]] & TRAIT_START)
+		while (end > own + 1 && looks[frames[end - 1]].traits & TRAIT_START)
 			end--;
 		if (any & TRAIT_RUST)
 			end = skip_rust_start(making, frames, own + 1, end);
 	}
-	struct stack stack = {
-		.frames = frames + first,
-		.count = end - first,
-		.own = own < end ? own - first : end - first,
-		.order = index,
-		.counts = site->counts,
-	};
+	view->frames = frames + first;
+	view->count = end - first;
+	view->own = own < end ? own - first : end - first;
 	if (!making->report->raw && any & TRAIT_INTERNAL)
-		skip_internal(making, &stack);
-	return stack;
+		skip_internal(making, view);
 }
 
-static bool same_frames(const struct hs_profile *profile, const struct stack *a, const struct stack *b)
+static bool look_same(const struct making *making, const struct view *a, const struct view *b)
 {
 	if (a->count != b->count)
 		return false;
 	for (uint32_t i = 0; i < a->count; i++) {
-		if (hs_frames_compare(profile, a->frames[i], b->frames[i]) != 0)
+		if (making->looks[a->frames[i]].rank != making->looks[b->frames[i]].rank)
 			return false;
 	}
 	return true;
 }
 
-/* The same for stacks that look the same. */
-static uint64_t hash_frames(const struct hs_profile *profile, const struct stack *stack)
+/* The same for what looks the same. */
+static uint64_t hash_view(const struct making *making, const struct view *view)
 {
-	uint64_t hash = stack->count;
-	for (uint32_t i = 0; i < stack->count; i++)
-		hash = (hash ^ profile->frames[stack->frames[i]].rank) * 0x9e3779b97f4a7c15ULL;
+	uint64_t hash = view->count;
+	for (uint32_t i = 0; i < view->count; i++)
+		hash = (hash ^ making->looks[view->frames[i]].rank) * 0x9e3779b97f4a7c15ULL;
 	return hash ^ hash >> 32;
 }
 
-/* The group's stacks, those that look the same merged, in the order of their first sites. malloc'ed; returns
- * how many. */
-static uint32_t make_stacks(const struct making *making, const struct hs_groups *groups,
+/* Adds a site to those of which the same is shown. */
+static void merge_site(const struct making *making, struct stack *stack, uint32_t site)
+{
+	const struct hs_sites *sites = making->report->sites;
+	if (!stack->sum) {
+		stack->sum = hs_allocate(sizeof(*stack->sum));
+		*stack->sum = *stack->counts;
+		stack->counts = stack->sum;
+	}
+	hs_counts_add(stack->sum, &sites->items[site].counts);
+	if (hs_site_is_before(sites, site, stack->site))
+		stack->site = site;
+}
+
+/* The group's stacks, those that look the same merged. malloc'ed; returns how many. */
+static uint32_t make_stacks(struct making *making, const struct hs_groups *groups,
 			    const struct hs_group *group, struct stack **stacks)
 {
-	const struct hs_profile *profile = making->report->profile;
-	struct stack *all = hs_allocate_zero(group->count, sizeof(*all));
+	struct stack *all = hs_allocate(group->count * sizeof(*all));
 	uint32_t count = 0;
 	size_t slot_count = 16;
 	while (slot_count / 2 < group->count)
 		slot_count *= 2;
 	uint32_t *slots = hs_allocate_zero(slot_count, sizeof(*slots)); /* index + 1 */
 	for (uint32_t i = 0; i < group->count; i++) {
-		struct stack stack = visible_stack(making, groups->sites[group->first + i]);
-		size_t slot = hash_frames(profile, &stack) & (slot_count - 1);
-		while (slots[slot] && !same_frames(profile, &all[slots[slot] - 1], &stack))
-			slot = (slot + 1) & (slot_count - 1);
-		if (slots[slot]) {
-			hs_counts_add(&all[slots[slot] - 1].counts, &stack.counts);
-			free(stack.copy);
-		} else {
-			all[count++] = stack;
-			slots[slot] = count;
+		uint32_t site = groups->sites[group->first + i];
+		look_at(making, site, &making->view);
+		uint64_t hash = hash_view(making, &making->view);
+		size_t slot = hash & (slot_count - 1);
+		for (; slots[slot]; slot = (slot + 1) & (slot_count - 1)) {
+			struct stack *stack = &all[slots[slot] - 1];
+			if (stack->hash != hash)
+				continue;
+			look_at(making, stack->site, &making->second);
+			if (!look_same(making, &making->view, &making->second))
+				continue;
+			merge_site(making, stack, site);
+			break;
 		}
+		if (slots[slot])
+			continue;
+		all[count] = (struct stack){
+			.site = site, .hash = hash, .counts = &making->report->sites->items[site].counts};
+		slots[slot] = ++count;
 	}
 	free(slots);
 	*stacks = all;
 	return count;
 }
 
-static int compare_by_metric(const void *a, const void *b, void *metric)
+/* How stacks are sorted. */
+struct by {
+	const struct hs_sites *sites;
+	enum hs_metric metric;
+};
+
+static int compare_stacks(const void *a, const void *b, void *argument)
 {
 	const struct stack *first = *(struct stack *const *)a, *second = *(struct stack *const *)b;
-	uint64_t one = hs_metric_value(&first->counts, *(enum hs_metric *)metric),
-		 two = hs_metric_value(&second->counts, *(enum hs_metric *)metric);
-	return hs_larger_first(one, first->order, two, second->order);
+	const struct by *by = argument;
+	uint64_t one = hs_metric_value(first->counts, by->metric),
+		 two = hs_metric_value(second->counts, by->metric);
+	if (one != two)
+		return one > two ? -1 : 1;
+	return hs_site_is_before(by->sites, first->site, second->site) ? -1 : first != second;
 }
 
 /* Marks the first stacks by a metric: three at most, or so many as make up four fifths of the group's `all`.
  */
-static void choose_by_metric(enum hs_metric metric, uint64_t all, struct stack *stacks, uint32_t count)
+static void choose_by_metric(struct by *by, uint64_t all, struct stack *stacks, uint32_t count)
 {
 	struct stack *best[STACKS_A_TABLE + 1];
 	uint32_t found = 0;
 	for (uint32_t i = 0; i < count; i++) {
 		struct stack *stack = &stacks[i];
 		uint32_t place = found;
-		for (; place && compare_by_metric(&stack, &best[place - 1], &metric) < 0; place--)
+		if (!hs_metric_value(stack->counts, by->metric))
+			continue;
+		for (; place && compare_stacks(&stack, &best[place - 1], by) < 0; place--)
 			best[place] = best[place - 1];
 		best[place] = stack;
 		found += found < STACKS_A_TABLE;
@@ -197,28 +242,28 @@ static void choose_by_metric(enum hs_metric metric, uint64_t all, struct stack *
 	uint64_t covered = 0;
 	for (uint32_t i = 0; i < found && covered < all - all / 5; i++) {
 		best[i]->print = true;
-		covered += hs_metric_value(&best[i]->counts, metric);
+		covered += hs_metric_value(best[i]->counts, by->metric);
 	}
 }
 
 /* The stacks that each of the group's tables is about, in the order of the first table. malloc'ed; returns
  * how many. */
-static uint32_t choose_stacks(const struct hs_group *group, struct stack *stacks, uint32_t count,
-			      struct stack ***chosen)
+static uint32_t choose_stacks(const struct hs_sites *sites, const struct hs_group *group,
+			      struct stack *stacks, uint32_t count, struct stack ***chosen)
 {
-	enum hs_metric first = HS_METRICS;
+	struct by by = {sites, HS_METRICS};
 	uint32_t chosen_count = 0;
 	for (unsigned metric = HS_METRICS; metric-- > 0;) {
 		if (!(group->tables & 1u << metric))
 			continue;
-		first = (enum hs_metric)metric;
-		choose_by_metric(first, hs_metric_value(&group->counts, first), stacks, count);
+		by.metric = (enum hs_metric)metric;
+		choose_by_metric(&by, hs_metric_value(&group->counts, by.metric), stacks, count);
 	}
 	*chosen = hs_allocate_zero((size_t)HS_METRICS * STACKS_A_TABLE, sizeof(**chosen));
 	for (uint32_t i = 0; i < count; i++)
 		if (stacks[i].print)
 			(*chosen)[chosen_count++] = &stacks[i];
-	qsort_r(*chosen, chosen_count, sizeof(**chosen), compare_by_metric, &first);
+	qsort_r(*chosen, chosen_count, sizeof(**chosen), compare_stacks, &by);
 	return chosen_count;
 }
 
@@ -262,7 +307,7 @@ static void add_doings(struct hs_text *text, const struct hs_report *report, con
 }
 
 /* Frames that two stacks have in common, from the outermost inwards. */
-static uint32_t common_frames(const struct hs_profile *profile, const struct stack *a, const struct stack *b)
+static uint32_t common_frames(const struct hs_profile *profile, const struct view *a, const struct view *b)
 {
 	uint32_t common = 0;
 	while (common < a->count && common < b->count &&
@@ -280,7 +325,7 @@ static void add_remark(struct hs_text *text, const struct hs_report *report, con
 		     hs_counted(frames, "frame").text, after);
 }
 
-static void add_frame(struct hs_text *text, const struct hs_report *report, const struct stack *stack,
+static void add_frame(struct hs_text *text, const struct hs_report *report, const struct view *stack,
 		      uint32_t position, size_t name, size_t place)
 {
 	bool own = position == stack->own;
@@ -295,8 +340,8 @@ static void add_frame(struct hs_text *text, const struct hs_report *report, cons
 }
 
 /* A stack; of what it shares with the one above only the number of frames. */
-static void add_stack(struct hs_text *text, const struct hs_report *report, const struct stack *stack,
-		      const struct stack *above)
+static void add_stack(struct hs_text *text, const struct hs_report *report, const struct view *stack,
+		      const struct view *above)
 {
 	uint32_t common = above ? common_frames(report->profile, stack, above) : 0;
 	uint32_t count =
@@ -330,13 +375,13 @@ static void add_stack(struct hs_text *text, const struct hs_report *report, cons
 		add_remark(text, report, "the ", stack->count - count, " further out as in the stack above");
 }
 
-static void add_group(struct hs_text *text, const struct making *making, const struct hs_groups *groups,
+static void add_group(struct hs_text *text, struct making *making, const struct hs_groups *groups,
 		      const struct hs_group *group)
 {
 	const struct hs_report *report = making->report;
 	struct stack *stacks, **chosen;
 	uint32_t count = make_stacks(making, groups, group, &stacks);
-	uint32_t printed = choose_stacks(group, stacks, count, &chosen);
+	uint32_t printed = choose_stacks(report->sites, group, stacks, count, &chosen);
 	hs_text_addf(text, "\n" HS_BOLD "#%s  ", hs_count(group->number).text);
 	hs_frame_name(text, report, group->frame, report->columns - 40);
 	hs_text_add(text, HS_PLAIN);
@@ -349,14 +394,18 @@ static void add_group(struct hs_text *text, const struct making *making, const s
 		char head[48];
 		if (count > 1) {
 			snprintf(head, sizeof(head), "  stack %u of %u: ", i + 1, count);
-			add_doings(text, report, head, &chosen[i]->counts);
+			add_doings(text, report, head, chosen[i]->counts);
 		}
-		add_stack(text, report, chosen[i], i ? chosen[i - 1] : NULL);
+		struct view above = making->second;
+		making->second = making->view;
+		making->view = above;
+		look_at(making, chosen[i]->site, &making->view);
+		add_stack(text, report, &making->view, i ? &making->second : NULL);
 	}
 	if (printed < count)
 		hs_text_addf(text, "  %s more; --json has all\n", hs_counted(count - printed, "stack").text);
 	for (uint32_t i = 0; i < count; i++)
-		free(stacks[i].copy);
+		free(stacks[i].sum);
 	free(chosen);
 	free(stacks);
 }
@@ -364,8 +413,10 @@ static void add_group(struct hs_text *text, const struct making *making, const s
 void hs_report_stacks(struct hs_text *text, const struct hs_report *report, const struct hs_groups *groups,
 		      const uint32_t *shown, uint32_t count)
 {
-	struct making making = {.report = report, .traits = find_traits(report->profile)};
+	struct making making = {.report = report, .looks = find_looks(report->profile)};
 	for (uint32_t i = 0; i < count; i++)
 		add_group(text, &making, groups, &groups->items[shown[i]]);
-	free(making.traits);
+	free(making.looks);
+	free(making.view.room);
+	free(making.second.room);
 }

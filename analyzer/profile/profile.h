@@ -9,6 +9,7 @@
  *   marks.c      phases and pauses: what the program said of itself
  *   order.c      which frame comes before which in reports
  *   sites.c      nodes grouped by their folded stack
+ *   sites_finish.c  their order and frames
  */
 #ifndef HS_PROFILE_H
 #define HS_PROFILE_H
@@ -321,23 +322,27 @@ void hs_replay_free(struct hs_replay *replay);
 /* Stacks that look the same to people (function, file, line, module of every frame; addresses apart), from
  * the innermost frame that is not internal outwards. */
 struct hs_site {
-	uint32_t *frames; /* indices in profile.frames, innermost first; may be empty */
+	uint32_t *frames; /* indices in profile.frames, innermost first; may be empty. NULL before
+			     hs_sites_finish */
 	uint32_t frame_count;
-	uint32_t folded_frames; /* internal frames left out, of the deepest stack folded in */
+	uint32_t folded_frames; /* internal frames left out, of the deepest stack folded in; 0 before
+				   hs_sites_finish */
 	uint32_t own_frame;   /* position in `frames` of the innermost frame of the user's own code: not in a
 			       * system library if there is such a frame, else 0 */
 	uint32_t suppression; /* the rule, + 1, that suppresses what is live of it; 0: none. Where it applies
 			       * to only some of the stacks that look the same, these are a site of their own
 			       */
+	uint32_t stack;       /* private */
 	struct hs_counts counts;
 };
 
 struct hs_sites {
 	struct hs_site *items; /* sorted by peak bytes, then allocated, then frames' text: stable */
 	uint32_t count;
-	uint32_t *site_of_node;  /* UINT32_MAX: node is not the innermost of any stack with events */
-	struct hs_replay replay; /* without groups: their counts are the sites' */
-	uint32_t *frame_pool;    /* what the sites' frames point into; private */
+	uint32_t *site_of_node;         /* UINT32_MAX: node is not the innermost of any stack with events */
+	struct hs_replay replay;        /* without groups: their counts are the sites' */
+	uint32_t *frame_pool;           /* what the sites' frames point into; private */
+	struct hs_sites_making *making; /* not NULL: unfinished; private */
 };
 
 #define HS_NO_FRAME UINT32_MAX
@@ -349,5 +354,19 @@ int hs_frames_compare(const struct hs_profile *profile, uint32_t left, uint32_t 
 /* raw: keep internal frames. Runs the replay. */
 int hs_sites_make(struct hs_profile *profile, bool raw, struct hs_sites *sites, struct hs_error *error);
 void hs_sites_free(struct hs_sites *sites);
+
+/* The two halves of hs_sites_make, for reports that show few of many sites. After the first the sites have
+ * their counts and own frames, in no order; site_of_node and what else hs_site says is not there yet. The
+ * profile has to outlive the second. */
+int hs_sites_begin(struct hs_profile *profile, bool raw, struct hs_sites *sites, struct hs_error *error);
+void hs_sites_finish(struct hs_sites *sites);
+
+/* Of sites finished or not: */
+/* Writes all frames of a site, innermost first: room for frame_count of them is the caller's. */
+void hs_site_write_frames(const struct hs_sites *sites, const struct hs_site *site, uint32_t *frames);
+/* The frame at a position below frame_count. */
+uint32_t hs_site_frame(const struct hs_sites *sites, const struct hs_site *site, uint32_t position);
+/* Whether the site with index `left` comes before that with index `right`, once they are sorted. */
+bool hs_site_is_before(const struct hs_sites *sites, uint32_t left, uint32_t right);
 
 #endif

@@ -24,8 +24,7 @@ void hs_cores_close(struct hs_cores *cores)
 void hs_cores_note(struct hs_cores *cores, uint64_t now_ns, uint64_t waited_ns)
 {
 	if (cores->looked_ns)
-		cores->are_short =
-			(waited_ns - cores->waited_ns) * SHORT_SHARE > now_ns - cores->looked_ns;
+		cores->are_short = (waited_ns - cores->waited_ns) * SHORT_SHARE > now_ns - cores->looked_ns;
 	cores->looked_ns = now_ns;
 	cores->waited_ns = waited_ns;
 }

@@ -216,6 +216,14 @@ static void test_widths(void)
 	}
 }
 
+static void add_sites(struct hs_text *text, const struct hs_report *report)
+{
+	struct hs_groups groups;
+	hs_groups_make(&groups, report->profile, report->sites);
+	hs_report_sites(text, report, &groups);
+	hs_groups_free(&groups);
+}
+
 /* What is inside of libc goes, but its entry that the program called; and how libc starts the program. Then
  * two of the three stacks are the same. */
 static void test_libc(void)
@@ -252,7 +260,7 @@ static void test_libc(void)
 		(struct hs_counts){.allocated_bytes = 30, .allocations = 3, .peak_bytes = 30};
 	struct hs_report report = {.profile = &other, .sites = &other_sites, .columns = 80};
 	struct hs_text text = {0};
-	hs_report_sites(&text, &report);
+	add_sites(&text, &report);
 	hs_text_strip_colour(&text);
 	check_has(text.bytes, "#1  greet  srv/a.c:5\n"
 			      "    peak 30 B in 3 blocks, allocated 30 B in 3 calls\n"
@@ -265,7 +273,7 @@ static void test_libc(void)
 			      "    > greet     srv/a.c:5\n");
 	hs_text_free(&text);
 	report.raw = true;
-	hs_report_sites(&text, &report);
+	add_sites(&text, &report);
 	hs_text_strip_colour(&text);
 	check_has(text.bytes, "      grow               libc.so.6\n"
 			      "      vasprintf          libc.so.6\n"
@@ -307,7 +315,7 @@ static void test_rust_start(void)
 	other_sites.replay.totals.counts = site.counts;
 	struct hs_report report = {.profile = &other, .sites = &other_sites, .columns = 80};
 	struct hs_text text = {0};
-	hs_report_sites(&text, &report);
+	add_sites(&text, &report);
 	hs_text_strip_colour(&text);
 	CHECK_TEXT(strstr(text.bytes, "#1  "), "#1  app::main  app\n"
 					       "    peak 5 B in 1 block, allocated 5 B in 1 call\n"

@@ -1,0 +1,272 @@
+/* What sites need when all of them are looked at: their order, frames, and the site of each node. */
+#include "base/memory.h"
+#include "internal.h"
+#include "sites_making.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* More frames in all than this are not written out (a hostile or very strange file): stacks are cut. */
+enum { POOL_FRAMES_MOST = 64 << 20, CUT_DEPTH_LEAST = 64 };
+
+/* ---- frames ---------------------------------------------------------------------------------------------
+ */
+
+/* Writes the innermost `most` frames of a stack. */
+static uint32_t write_stack(const struct hs_stack *stacks, uint32_t stack, uint32_t most, uint32_t *frames)
+{
+	uint32_t count = 0;
+	for (; stack && count < most; stack = stacks[stack].parent)
+		frames[count++] = stacks[stack].frame;
+	return count;
+}
+
+/* Every stack on its own, cut to a depth at which they all fit. */
+static uint32_t *write_cut_frames(struct hs_sites_making *making, struct hs_sites *sites)
+{
+	uint32_t most = POOL_FRAMES_MOST / sites->count > CUT_DEPTH_LEAST ? POOL_FRAMES_MOST / sites->count
+									  : CUT_DEPTH_LEAST;
+	uint32_t *pool = hs_allocate_zero((size_t)most * sites->count, sizeof *pool), *at = pool;
+	for (uint32_t i = 0; i < sites->count; i++) {
+		struct hs_site *site = &sites->items[i];
+		site->frames = at;
+		site->frame_count = write_stack(making->stacks.items, site->stack, most, at);
+		if (site->own_frame >= site->frame_count)
+			site->own_frame = 0;
+		at += site->frame_count;
+	}
+	hs_profile_warn(making->profile, "only the innermost %u frames of each stack are shown", most);
+	return pool;
+}
+
+/* Gives every site its frames, innermost first. A stack's frames are the tail of each deeper one's that runs
+ * through it, so they share memory: a recursion of any depth takes its depth once. */
+static uint32_t *write_frames(struct hs_sites_making *making, struct hs_sites *sites)
+{
+	const struct hs_stack *stacks = making->stacks.items;
+	enum { WANTED = 1, PLACES = 2 };
+	/* of a stack in the pool, + PLACES; WANTED: of a site and not written yet */
+	uint32_t *place = hs_allocate_zero(making->stacks.count, sizeof *place);
+	size_t used = 0, capacity = 0;
+	uint32_t *pool = hs_grow(NULL, 0, &capacity, sizeof *pool);
+	for (uint32_t i = 0; i < sites->count; i++)
+		place[sites->items[i].stack] = WANTED;
+	/* callees stand behind their callers */
+	for (uint32_t last = making->stacks.count; last-- > 1 && used <= POOL_FRAMES_MOST;) {
+		uint32_t depth = stacks[last].depth;
+		if (place[last] != WANTED)
+			continue;
+		while (capacity < used + depth)
+			pool = hs_grow(pool, capacity, &capacity, sizeof *pool);
+		uint32_t stack = last, n = 0;
+		for (; stack && place[stack] < PLACES; stack = stacks[stack].parent) {
+			place[stack] = (uint32_t)used + n + PLACES;
+			pool[used + n++] = stacks[stack].frame;
+		}
+		if (stack)
+			memcpy(pool + used + n, pool + place[stack] - PLACES, (depth - n) * sizeof *pool);
+		used += depth;
+	}
+	if (used > POOL_FRAMES_MOST) {
+		free(pool);
+		pool = write_cut_frames(making, sites);
+	} else {
+		for (uint32_t i = 0; i < sites->count; i++) {
+			struct hs_site *site = &sites->items[i];
+			site->frames = pool;
+			if (site->frame_count)
+				site->frames += place[site->stack] - PLACES;
+		}
+	}
+	free(place);
+	return pool;
+}
+
+/* ---- order ----------------------------------------------------------------------------------------------
+ */
+
+/* What drafts are sorted by, one after another. Frames: innermost first, and a stack that another one begins
+ * with comes before it. */
+enum step { BY_PEAK, BY_ALLOCATED, BY_FRAME, BY_RULE };
+
+/* A site while they are sorted. */
+struct draft {
+	uint32_t site; /* its index before */
+	uint32_t rest; /* the outer part of the stack, not looked at yet */
+	uint64_t key;  /* what is looked at; the smallest comes first */
+};
+
+static uint64_t next_key(const struct hs_sites *sites, struct draft *draft, enum step step)
+{
+	const struct hs_sites_making *making = sites->making;
+	const struct hs_site *site = &sites->items[draft->site];
+	const struct hs_stack *stack = &making->stacks.items[draft->rest];
+	switch (step) {
+	case BY_PEAK:
+		return ~site->counts.peak_bytes;
+	case BY_ALLOCATED:
+		return ~site->counts.allocated_bytes;
+	case BY_FRAME:
+		if (!draft->rest)
+			return 0;
+		draft->rest = stack->parent;
+		return making->profile->frames[stack->frame].rank + 1ULL;
+	default:
+		return site->suppression;
+	}
+}
+
+struct run {
+	uint32_t first, count;
+	enum step step;
+	bool known; /* their keys */
+};
+
+struct runs {
+	struct run *items;
+	uint32_t count;
+	size_t capacity;
+};
+
+static void add_run(struct runs *runs, struct run run)
+{
+	if (run.count < 2)
+		return;
+	runs->items = hs_grow(runs->items, runs->count, &runs->capacity, sizeof *runs->items);
+	runs->items[runs->count++] = run;
+}
+
+static void swap(struct draft *left, struct draft *right)
+{
+	struct draft draft = *left;
+	*left = *right;
+	*right = draft;
+}
+
+/* Quicksort by several keys (Bentley and Sedgewick, 1997): what has the same key is sorted by the next one,
+ * so that each frame is looked at once and not in every comparison of two stacks. */
+static void sort_drafts(const struct hs_sites *sites, struct draft *drafts)
+{
+	struct runs runs = {0};
+	uint32_t random = 1;
+	add_run(&runs, (struct run){0, sites->count, BY_PEAK, false});
+	while (runs.count) {
+		struct run run = runs.items[--runs.count];
+		uint32_t low = run.first, at = run.first, high = run.first + run.count, end = high;
+		for (uint32_t i = run.first; !run.known && i < end; i++)
+			drafts[i].key = next_key(sites, &drafts[i], run.step);
+		random = random * 1664525 + 1013904223;
+		uint64_t pivot = drafts[run.first + (uint32_t)((uint64_t)random * run.count >> 32)].key;
+		while (at < high)
+			if (drafts[at].key < pivot)
+				swap(&drafts[low++], &drafts[at++]);
+			else if (drafts[at].key > pivot)
+				swap(&drafts[at], &drafts[--high]);
+			else
+				at++;
+		add_run(&runs, (struct run){run.first, low - run.first, run.step, true});
+		add_run(&runs, (struct run){high, end - high, run.step, true});
+		bool further_out = run.step == BY_FRAME && pivot != 0;
+		if (run.step != BY_RULE) /* the same stack by the same rule is one site */
+			add_run(&runs, (struct run){low, high - low, run.step + !further_out, false});
+	}
+	free(runs.items);
+}
+
+/* Puts the sites into the order of the drafts, cycle by cycle: they take too much memory to be there twice.
+ * Returns where each is now. */
+static uint32_t *arrange(struct hs_sites *sites, struct draft *drafts)
+{
+	uint32_t *now_at = hs_allocate(sites->count * sizeof *now_at);
+	for (uint32_t i = 0; i < sites->count; i++)
+		now_at[drafts[i].site] = i;
+	for (uint32_t first = 0; first < sites->count; first++) {
+		struct hs_site saved = sites->items[first];
+		uint32_t at = first, from = drafts[at].site;
+		for (; from != first; from = drafts[at].site) {
+			sites->items[at] = sites->items[from];
+			drafts[at].site = at;
+			at = from;
+		}
+		sites->items[at] = saved;
+		drafts[at].site = at;
+	}
+	return now_at;
+}
+
+/* Maps the nodes that have events to their sites; finds how many frames each site left out. */
+static void place_nodes(struct hs_sites *sites, const uint32_t *now_at)
+{
+	const struct hs_sites_making *making = sites->making;
+	const struct hs_profile *profile = making->profile;
+	const struct hs_stack *stacks = making->stacks.items;
+	sites->site_of_node = hs_allocate(profile->node_count * sizeof *sites->site_of_node);
+	for (uint32_t id = 0; id < profile->node_count; id++) {
+		sites->site_of_node[id] = UINT32_MAX;
+		if (!sites->replay.node_used[id])
+			continue;
+		uint32_t index = now_at[making->site_of_group[making->group_of_node[id]]];
+		struct hs_site *site = &sites->items[index];
+		uint32_t folded = stacks[making->stacks.of_node[id]].depth - stacks[site->stack].depth;
+		sites->site_of_node[id] = index;
+		if (folded > site->folded_frames)
+			site->folded_frames = folded;
+	}
+}
+
+void hs_sites_finish(struct hs_sites *sites)
+{
+	struct hs_sites_making *making = sites->making;
+	struct draft *drafts = hs_allocate(sites->count * sizeof *drafts);
+	for (uint32_t i = 0; i < sites->count; i++)
+		drafts[i] = (struct draft){.site = i, .rest = sites->items[i].stack};
+	sort_drafts(sites, drafts);
+	uint32_t *now_at = arrange(sites, drafts);
+	free(drafts);
+	place_nodes(sites, now_at);
+	free(now_at);
+	free(making->group_of_node);
+	free(making->site_of_group);
+	free(making->stacks.of_node);
+	making->group_of_node = making->site_of_group = making->stacks.of_node = NULL;
+	sites->frame_pool = write_frames(making, sites);
+	hs_sites_making_free(making);
+	sites->making = NULL;
+}
+
+/* ---- finished or not ------------------------------------------------------------------------------------
+ */
+
+void hs_site_write_frames(const struct hs_sites *sites, const struct hs_site *site, uint32_t *frames)
+{
+	if (sites->making)
+		write_stack(sites->making->stacks.items, site->stack, site->frame_count, frames);
+	else
+		memcpy(frames, site->frames, site->frame_count * sizeof *frames);
+}
+
+uint32_t hs_site_frame(const struct hs_sites *sites, const struct hs_site *site, uint32_t position)
+{
+	if (!sites->making)
+		return site->frames[position];
+	const struct hs_stack *stack = &sites->making->stacks.items[site->stack];
+	while (position-- > 0)
+		stack = &sites->making->stacks.items[stack->parent];
+	return stack->frame;
+}
+
+bool hs_site_is_before(const struct hs_sites *sites, uint32_t left, uint32_t right)
+{
+	if (!sites->making)
+		return left < right;
+	struct draft one = {.site = left, .rest = sites->items[left].stack},
+		     other = {.site = right, .rest = sites->items[right].stack};
+	for (enum step step = BY_PEAK;; step += step != BY_FRAME) {
+		bool same_rest = step == BY_FRAME && one.rest == other.rest;
+		if (same_rest)
+			step = BY_RULE;
+		uint64_t a = next_key(sites, &one, step), b = next_key(sites, &other, step);
+		if (a != b || step == BY_RULE)
+			return a < b;
+	}
+}

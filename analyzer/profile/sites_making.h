@@ -1,0 +1,24 @@
+/* Sites in the making. Private to sites.c and sites_finish.c. */
+#ifndef HS_SITES_MAKING_H
+#define HS_SITES_MAKING_H
+
+#include "stacks.h"
+
+struct hs_sites_making {
+	struct hs_profile *profile;
+	struct hs_stacks stacks;
+	uint32_t group_count;
+	uint32_t *group_of_node;
+	uint32_t *site_of_group;      /* before they are sorted; UINT32_MAX: it has no blocks */
+	const uint32_t *rule_of_node; /* suppressions.h; NULL: there are no rules */
+	/* while nodes are grouped */
+	uint32_t *folded;           /* of each stack: the stack without its internal frames */
+	uint32_t *group_of_stack;   /* of each folded stack; UINT32_MAX: of no node */
+	struct hs_pairs suppressed; /* folded stack, rule + 1: each a group of its own */
+	uint32_t *group_of_suppressed;
+	size_t suppressed_capacity;
+};
+
+void hs_sites_making_free(struct hs_sites_making *making);
+
+#endif
