@@ -21,8 +21,9 @@ static uint64_t *put_wide(struct thread *thread, enum hs_wide op, uint64_t first
 /* ---- pools --------------------------------------------------------------------------------------------- */
 
 /* Within the first event of a pool. The end of a slab ends the blocks in it, whatever their addresses. */
-static uint64_t pool_stamp(void)
+static uint64_t pool_stamp(struct thread *thread)
 {
+	event_has_stamp(thread);
 	hs_stamps_fence();
 	return hs_stamp_now();
 }
@@ -31,17 +32,14 @@ static uint64_t pool_stamp(void)
 static void report_block(struct thread *thread, enum hs_wide op, const void *slab, const void *old,
 			 const void *block, size_t bytes, struct frame_state caller)
 {
-	uint64_t stamp = pool_stamp();
 	uint32_t node = hs_walk(thread, caller.pc, caller.sp, caller.fp);
-	if (event_room(thread)) {
-		uint64_t *at = put_wide(thread, op, (uint64_t)block, stamp);
-		*at++ = (uint64_t)slab;
-		*at++ = bytes;
-		*at++ = node;
-		if (op == HS_WIDE_POOL_REALLOC)
-			*at++ = (uint64_t)old;
-		event_publish(thread, at, stamp);
-	}
+	uint64_t stamp = pool_stamp(thread), *at = put_wide(thread, op, (uint64_t)block, stamp);
+	*at++ = (uint64_t)slab;
+	*at++ = bytes;
+	*at++ = node;
+	if (op == HS_WIDE_POOL_REALLOC)
+		*at++ = (uint64_t)old;
+	event_publish(thread, at, stamp);
 	event_end(thread);
 }
 
@@ -68,9 +66,8 @@ static void report_end(enum hs_wide op, const void *address)
 	struct thread *thread = address ? event_begin() : NULL;
 	if (!thread)
 		return;
-	uint64_t stamp = pool_stamp();
-	if (event_room(thread))
-		event_publish(thread, put_wide(thread, op, (uint64_t)address, stamp), stamp);
+	uint64_t stamp = pool_stamp(thread);
+	event_publish(thread, put_wide(thread, op, (uint64_t)address, stamp), stamp);
 	event_end(thread);
 }
 
@@ -99,10 +96,9 @@ EXPORT void heapscope_v1_slab_end(void)
 /* Within an event. */
 static void write_note(struct thread *thread, enum hs_note note, const char *name, size_t bytes)
 {
+	event_has_stamp(thread);
 	hs_stamps_end_solo(thread);
 	uint64_t stamp = hs_stamp_now();
-	if (!event_room(thread))
-		return;
 	bytes = bytes < HS_NOTE_NAME_MOST ? bytes : HS_NOTE_NAME_MOST;
 	uint64_t *at = put_wide(thread, HS_WIDE_NOTE, (uint64_t)note | (uint64_t)bytes << 8, stamp);
 	if (bytes) {

@@ -10,14 +10,23 @@
 #define CALLER_SP ((uint64_t)__builtin_frame_address(0) + 16)
 #define CALLER_FP (*(uint64_t *)__builtin_frame_address(0))
 
-/* `writing` is for handlers that interrupt this thread: until it stands, one may change the chunk. `busy` is
- * for the collector. */
-static inline void event_enter(struct thread *thread)
+static inline void event_end(struct thread *thread)
+{
+	store_release(&thread->chunk->busy, 0);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	store_relaxed(&thread->writing, 0);
+}
+
+/* Makes room for the longest record, before there is a stamp: who waits for room keeps nobody waiting. Until
+ * `writing` stands, a handler that interrupts this thread may change the chunk. NULL: there is no room. */
+static inline struct thread *event_enter(struct thread *thread)
 {
 	store_relaxed(&thread->writing, 1);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST); /* a fork before it may have taken the chunk away */
-	store_relaxed(&thread->chunk->busy, 1);
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (likely(thread->at < thread->end) || hs_chunk_next(thread))
+		return thread;
+	event_end(thread);
+	return NULL;
 }
 
 /* NULL: not recorded. */
@@ -26,26 +35,12 @@ static inline struct thread *event_begin_as(enum event_kind kind, uint64_t bytes
 	struct thread *thread = hs_thread;
 	if (unlikely(!thread || !load_relaxed(&hs_alive[ALIVE_AND_RECORDS]) || thread->writing))
 		return hs_thread_enter_slowly(kind, bytes);
-	event_enter(thread);
-	return thread;
+	return event_enter(thread);
 }
 
 static inline struct thread *event_begin(void)
 {
 	return event_begin_as(EVENT_OTHER, 0);
-}
-
-static inline void event_end(struct thread *thread)
-{
-	store_release(&thread->chunk->busy, 0);
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	store_relaxed(&thread->writing, 0);
-}
-
-/* Makes room for the longest record. */
-static inline bool event_room(struct thread *thread)
-{
-	return likely(thread->at < thread->end) || hs_chunk_next(thread);
 }
 
 static inline void event_publish(struct thread *thread, uint64_t *at, uint64_t stamp)
@@ -57,8 +52,6 @@ static inline void event_publish(struct thread *thread, uint64_t *at, uint64_t s
 
 static inline void event_free(struct thread *thread, uint64_t address, uint64_t stamp)
 {
-	if (!event_room(thread))
-		return;
 	uint64_t *at = thread->at, delta = stamp - thread->last_stamp;
 	if (likely(delta < HS_DELTA_LIMIT && HS_ADDRESS_FITS(address))) {
 		*at++ = HS_WORD(HS_RECORD_FREE, address, delta);
@@ -73,8 +66,6 @@ static inline void event_free(struct thread *thread, uint64_t address, uint64_t 
 static inline void event_alloc(struct thread *thread, uint64_t address, uint64_t stamp, uint64_t size,
 			       uint32_t node)
 {
-	if (!event_room(thread))
-		return;
 	uint64_t *at = thread->at, delta = stamp - thread->last_stamp;
 	if (likely(delta < HS_DELTA_LIMIT && HS_ADDRESS_FITS(address) && size < HS_SIZE_LIMIT)) {
 		*at++ = HS_WORD(HS_RECORD_ALLOC, address, delta);
@@ -92,8 +83,6 @@ static inline void event_alloc(struct thread *thread, uint64_t address, uint64_t
 static inline void event_realloc(struct thread *thread, uint64_t old_address, uint64_t before,
 				 uint64_t new_address, uint64_t after, uint64_t size, uint32_t node)
 {
-	if (!event_room(thread))
-		return;
 	uint64_t *at = thread->at, delta = before - thread->last_stamp, call = after - before;
 	if (likely(delta < HS_DELTA_LIMIT && call < HS_DELTA_LIMIT && HS_ADDRESS_FITS(old_address) &&
 		   HS_ADDRESS_FITS(new_address) && size < HS_SIZE_LIMIT)) {

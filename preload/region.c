@@ -359,23 +359,17 @@ bool hs_chunk_next(struct thread *thread)
 	chunk->thread = thread->serial;
 	chunk->tid = thread->tid;
 	chunk->mode = thread->mode;
-	/* Within an event the thread's stamp may be older than now: the delta starts at the one before. */
 	chunk->base_stamp = thread->chunk ? thread->last_stamp : hs_stamp_now();
-	/* A signal handler may come at any place. While it finds the thread's chunk busy it leaves the thread
-	 * alone: so the new chunk takes the old one's place before that is handed over. */
 	struct hs_chunk_header *full = thread->chunk;
 	uint32_t full_index = thread->chunk_index;
-	store_release(&chunk->busy, 1);
 	thread->last_stamp = chunk->base_stamp;
 	thread->chunk_index = index;
 	thread->at = (uint64_t *)(chunk + 1);
 	thread->end = (uint64_t *)((char *)chunk + HS_CHUNK_BYTES - HS_MOST_RECORD_BYTES);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	store_release(&thread->chunk, chunk);
-	if (full) {
-		store_release(&full->busy, 0);
+	if (full)
 		store_release(&header->chunk_state[full_index], HS_CHUNK_FULL);
-	}
 	hs_stamps_look_around(thread);
 	return true;
 }

@@ -32,9 +32,18 @@ void hs_stamps_end_solo_of(struct thread *thread); /* unless it is another one *
 /* The stamp of an event while hs_stamp_soloist is not NULL, unless it is the last one again. */
 uint64_t hs_stamp_slowly(struct thread *thread);
 
+/* In front of the first stamp of an event: until the event ends, later ones of other threads have to wait for
+ * it, and nobody becomes the soloist. */
+static inline void event_has_stamp(struct thread *thread)
+{
+	store_relaxed(&thread->chunk->busy, 1);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
 /* Of an event at an address: ordered against those of other threads at the same one. */
 static inline uint64_t event_stamp(struct thread *thread, uint64_t address)
 {
+	event_has_stamp(thread);
 	bool own = hs_claim(address, thread->stream);
 	const struct thread *soloist = load_relaxed(&hs_stamp_soloist);
 	if (soloist) {

@@ -118,7 +118,6 @@ static struct thread *claim(enum hs_stream_mode mode)
 		push_free(thread, thread);
 		return NULL;
 	}
-	store_release(&thread->chunk->busy, 0);
 	return thread;
 }
 
@@ -256,8 +255,7 @@ static struct thread *enter_slowly(enum event_kind kind, uint64_t bytes)
 		if (!thread)
 			return NULL;
 	}
-	event_enter(thread);
-	return thread;
+	return event_enter(thread);
 }
 
 struct thread *hs_thread_enter_slowly(enum event_kind kind, uint64_t bytes)

@@ -29,7 +29,7 @@ static void fill_chunks(int count)
 }
 
 /* The other threads' events, by turns: state says who may go on. */
-enum { START, WITHIN, FINISH, IDLE, AGAIN, OVER };
+enum { START, BEGUN, STAMP, WITHIN, FINISH, IDLE, AGAIN, OVER };
 static int state;
 
 static void set_state(int value)
@@ -46,7 +46,10 @@ static void wait_for(int value)
 static void *other(void *argument)
 {
 	struct thread *thread = event_begin();
+	set_state(BEGUN);
+	wait_for(STAMP);
 	uint64_t stamp = event_stamp(thread, 0x20000);
+	*(uint64_t *)argument = stamp;
 	set_state(WITHIN);
 	wait_for(FINISH);
 	event_free(thread, 0x20000, stamp);
@@ -105,13 +108,22 @@ int main(void)
 	fill_chunks(EXACT_CHUNKS + 2);
 	CHECK(each_has_a_stamp() && !hs_process.header->stamps_rest);
 
-	/* Another is within an event, then no more. */
+	/* Another is within an event that has no stamp yet: it comes after all of ours. */
 	hs_stamp_tick = &tick;
 	tick = arch_stamp_fenced();
 	pthread_t thread;
-	uint64_t others_stamp = 0;
+	uint64_t others_stamp = 0, before;
 	CHECK(pthread_create(&thread, NULL, other, &others_stamp) == 0);
+	wait_for(BEGUN);
+	fill_chunks(3);
+	CHECK(leaves_stamps_out() && hs_process.header->stamps_rest);
+	before = book();
+
+	/* It has one, then it is over. */
+	set_state(STAMP);
 	wait_for(WITHIN);
+	CHECK(others_stamp > before && load_relaxed(&hs_stamp_soloist) == NULL);
+	hs_process.header->stamps_rest = 0;
 	fill_chunks(3);
 	CHECK(each_has_a_stamp() && !hs_process.header->stamps_rest);
 	set_state(FINISH);
@@ -126,7 +138,7 @@ int main(void)
 	CHECK(leaves_stamps_out());
 
 	/* The other one's event comes after all of ours, and before all that follow. */
-	uint64_t before = book();
+	before = book();
 	set_state(AGAIN);
 	wait_for(OVER);
 	CHECK(load_relaxed(&hs_stamp_soloist) == NULL);
