@@ -3,6 +3,7 @@
  *   report.c        the parts from top to bottom: facts, headline, notes
  *   report_sites.c  the tables of sites
  *   report_stacks.c the stacks below them
+ *   report_shown.c  what is shown of a stack
  *   report_filter.c what a filter selected and left out
  *   report_tree.c   views: trees and tables of functions, files, modules, crates
  *   report_parts.c  views by thread, size, lifetime

@@ -1,25 +1,15 @@
-/* The stacks of the report. What libc does inside (between its entry that the program called and malloc), and
- * how it starts the program or a thread, tells nobody where to look: such frames are left out, unless --raw,
- * and stacks that are the same without them are one. */
+/* The stacks of the report; those of which the same is shown are one. */
 #include "cli/report.h"
+#include "cli/report_shown.h"
 
 #include "base/format.h"
 #include "base/memory.h"
-#include "profile/own.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { STACKS_A_TABLE = 3, INDENT = 4, LEAST_COMMON = 4, MOST_PLACE = 34, DEEPEST_COPY = 10000 };
-
-/* What is shown of a stack. */
-struct view {
-	uint32_t *frames, *room; /* innermost first: within room, which is the view's */
-	size_t capacity;
-	uint32_t count;
-	uint32_t own; /* position of the own line; count: none */
-};
+enum { STACKS_A_TABLE = 3, INDENT = 4, LEAST_COMMON = 4, MOST_PLACE = 34 };
 
 /* Sites of which the same is shown. */
 struct stack {
@@ -30,131 +20,11 @@ struct stack {
 	struct hs_counts *sum;          /* if there are several; else NULL */
 };
 
-/* What of a frame decides whether it is shown, and whether it looks like another one. */
-enum trait {
-	TRAIT_INTERNAL = 1,
-	TRAIT_LIBC = 2,
-	TRAIT_START = 4, /* libc, or the program's own start */
-	TRAIT_RUST = 8,  /* where Rust's way to the function that the user wrote ends */
-};
-
-struct looks {
-	uint32_t rank; /* hs_frame.rank */
-	uint32_t traits;
-};
-
 struct making {
 	const struct hs_report *report;
-	struct looks *looks;      /* of each frame */
-	struct view view, second; /* room for one stack, and one that it is compared with */
+	struct hs_showing showing;
+	struct hs_shown shown, second; /* room for one stack, and one that it is compared with */
 };
-
-static struct looks *find_looks(const struct hs_profile *profile)
-{
-	static const char rust[] = "__rust_begin_short_backtrace"; /* near the start of its name */
-	enum { UNKNOWN, NO, YES };
-	struct looks *looks = hs_allocate(((size_t)profile->frame_count + 1) * sizeof(*looks));
-	uint8_t *is_rust = hs_allocate_zero((size_t)profile->strings.count + 1, 1); /* by function */
-	for (uint32_t i = 0; i < profile->frame_count; i++) {
-		const struct hs_frame *frame = &profile->frames[i];
-		const char *name = profile->strings.items[frame->function];
-		bool libc = hs_is_libc(profile, i), start = libc || strcmp(name, "_start") == 0;
-		uint8_t *known = &is_rust[frame->function];
-		if (*known == UNKNOWN)
-			*known = memmem(name, strnlen(name, 256), rust, sizeof(rust) - 1) ? YES : NO;
-		looks[i].rank = frame->rank;
-		looks[i].traits = (frame->internal ? TRAIT_INTERNAL : 0) | (libc ? TRAIT_LIBC : 0) |
-				  (start ? TRAIT_START : 0) | (*known == YES ? TRAIT_RUST : 0);
-	}
-	free(is_rust);
-	return looks;
-}
-
-/* Rust's way from its start of the program or of a thread to the function that the user wrote: the position
- * where it begins in frames[from .. end), or `end`. */
-static uint32_t skip_rust_start(const struct making *making, const uint32_t *frames, uint32_t from,
-				uint32_t end)
-{
-	for (uint32_t i = from; i < end; i++) {
-		if (!(making->looks[frames[i]].traits & TRAIT_RUST))
-			continue;
-		while (i > from && making->looks[frames[i - 1]].traits & TRAIT_INTERNAL)
-			i--;
-		return i;
-	}
-	return end;
-}
-
-/* Plumbing between the user's own functions: std::sort, an executor's way from its main loop to a task. */
-static void skip_internal(const struct making *making, struct view *view)
-{
-	uint32_t internal = 0, count = 0, own = view->own;
-	for (uint32_t i = 0; i < view->count && i < DEEPEST_COPY; i++)
-		internal += making->looks[view->frames[i]].traits & TRAIT_INTERNAL;
-	if (internal == 0 || internal == view->count || view->count > DEEPEST_COPY)
-		return;
-	for (uint32_t i = 0; i < view->count; i++) {
-		if (i == own)
-			view->own = count;
-		if (i == own || !(making->looks[view->frames[i]].traits & TRAIT_INTERNAL))
-			view->frames[count++] = view->frames[i];
-	}
-	if (own >= view->count)
-		view->own = count;
-	view->count = count;
-}
-
-static void look_at(const struct making *making, uint32_t index, struct view *view)
-{
-	const struct hs_sites *sites = making->report->sites;
-	const struct hs_site *site = &sites->items[index];
-	const struct looks *looks = making->looks;
-	uint32_t first = 0, end = site->frame_count, own = site->own_frame;
-	unsigned any = 0; /* what the frames below are looked through for: few stacks have it */
-	if (end >= view->capacity) {
-		free(view->room);
-		view->capacity = (size_t)end * 2 + 1;
-		view->room = hs_allocate(view->capacity * sizeof(*view->room));
-	}
-	uint32_t *frames = view->room;
-	hs_site_write_frames(sites, site, frames);
-	for (uint32_t i = 0; i < end; i++)
-		any |= looks[frames[i]].traits;
-	if (!making->report->raw && own < end && !(looks[frames[own]].traits & TRAIT_LIBC)) {
-		while (first + 1 < own && looks[frames[first]].traits & TRAIT_LIBC &&
-		       looks[frames[first + 1]].traits & TRAIT_LIBC)
-			first++;
-		while (end > own + 1 && looks[frames[end - 1]].traits & TRAIT_START)
-			end--;
-		if (any & TRAIT_RUST)
-			end = skip_rust_start(making, frames, own + 1, end);
-	}
-	view->frames = frames + first;
-	view->count = end - first;
-	view->own = own < end ? own - first : end - first;
-	if (!making->report->raw && any & TRAIT_INTERNAL)
-		skip_internal(making, view);
-}
-
-static bool look_same(const struct making *making, const struct view *a, const struct view *b)
-{
-	if (a->count != b->count)
-		return false;
-	for (uint32_t i = 0; i < a->count; i++) {
-		if (making->looks[a->frames[i]].rank != making->looks[b->frames[i]].rank)
-			return false;
-	}
-	return true;
-}
-
-/* The same for what looks the same. */
-static uint64_t hash_view(const struct making *making, const struct view *view)
-{
-	uint64_t hash = view->count;
-	for (uint32_t i = 0; i < view->count; i++)
-		hash = (hash ^ making->looks[view->frames[i]].rank) * 0x9e3779b97f4a7c15ULL;
-	return hash ^ hash >> 32;
-}
 
 /* Adds a site to those of which the same is shown. */
 static void merge_site(const struct making *making, struct stack *stack, uint32_t site)
@@ -182,15 +52,16 @@ static uint32_t make_stacks(struct making *making, const struct hs_groups *group
 	uint32_t *slots = hs_allocate_zero(slot_count, sizeof(*slots)); /* index + 1 */
 	for (uint32_t i = 0; i < group->count; i++) {
 		uint32_t site = groups->sites[group->first + i];
-		look_at(making, site, &making->view);
-		uint64_t hash = hash_view(making, &making->view);
+		hs_show(&making->showing, site, true, &making->shown);
+		uint64_t hash = making->shown.hash;
 		size_t slot = hash & (slot_count - 1);
 		for (; slots[slot]; slot = (slot + 1) & (slot_count - 1)) {
 			struct stack *stack = &all[slots[slot] - 1];
 			if (stack->hash != hash)
 				continue;
-			look_at(making, stack->site, &making->second);
-			if (!look_same(making, &making->view, &making->second))
+			hs_show(&making->showing, site, false, &making->shown);
+			hs_show(&making->showing, stack->site, false, &making->second);
+			if (!hs_shown_look_same(&making->showing, &making->shown, &making->second))
 				continue;
 			merge_site(making, stack, site);
 			break;
@@ -307,7 +178,8 @@ static void add_doings(struct hs_text *text, const struct hs_report *report, con
 }
 
 /* Frames that two stacks have in common, from the outermost inwards. */
-static uint32_t common_frames(const struct hs_profile *profile, const struct view *a, const struct view *b)
+static uint32_t common_frames(const struct hs_profile *profile, const struct hs_shown *a,
+			      const struct hs_shown *b)
 {
 	uint32_t common = 0;
 	while (common < a->count && common < b->count &&
@@ -325,7 +197,7 @@ static void add_remark(struct hs_text *text, const struct hs_report *report, con
 		     hs_counted(frames, "frame").text, after);
 }
 
-static void add_frame(struct hs_text *text, const struct hs_report *report, const struct view *stack,
+static void add_frame(struct hs_text *text, const struct hs_report *report, const struct hs_shown *stack,
 		      uint32_t position, size_t name, size_t place)
 {
 	bool own = position == stack->own;
@@ -340,8 +212,8 @@ static void add_frame(struct hs_text *text, const struct hs_report *report, cons
 }
 
 /* A stack; of what it shares with the one above only the number of frames. */
-static void add_stack(struct hs_text *text, const struct hs_report *report, const struct view *stack,
-		      const struct view *above)
+static void add_stack(struct hs_text *text, const struct hs_report *report, const struct hs_shown *stack,
+		      const struct hs_shown *above)
 {
 	uint32_t common = above ? common_frames(report->profile, stack, above) : 0;
 	uint32_t count =
@@ -396,11 +268,11 @@ static void add_group(struct hs_text *text, struct making *making, const struct 
 			snprintf(head, sizeof(head), "  stack %u of %u: ", i + 1, count);
 			add_doings(text, report, head, chosen[i]->counts);
 		}
-		struct view above = making->second;
-		making->second = making->view;
-		making->view = above;
-		look_at(making, chosen[i]->site, &making->view);
-		add_stack(text, report, &making->view, i ? &making->second : NULL);
+		struct hs_shown above = making->second;
+		making->second = making->shown;
+		making->shown = above;
+		hs_show(&making->showing, chosen[i]->site, false, &making->shown);
+		add_stack(text, report, &making->shown, i ? &making->second : NULL);
 	}
 	if (printed < count)
 		hs_text_addf(text, "  %s more; --json has all\n", hs_counted(count - printed, "stack").text);
@@ -413,10 +285,11 @@ static void add_group(struct hs_text *text, struct making *making, const struct 
 void hs_report_stacks(struct hs_text *text, const struct hs_report *report, const struct hs_groups *groups,
 		      const uint32_t *shown, uint32_t count)
 {
-	struct making making = {.report = report, .looks = find_looks(report->profile)};
+	struct making making = {.report = report};
+	hs_showing_start(&making.showing, report);
 	for (uint32_t i = 0; i < count; i++)
 		add_group(text, &making, groups, &groups->items[shown[i]]);
-	free(making.looks);
-	free(making.view.room);
-	free(making.second.room);
+	hs_showing_free(&making.showing);
+	hs_shown_free(&making.shown);
+	hs_shown_free(&making.second);
 }

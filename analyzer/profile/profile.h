@@ -362,8 +362,15 @@ int hs_sites_begin(struct hs_profile *profile, bool raw, struct hs_sites *sites,
 void hs_sites_finish(struct hs_sites *sites);
 
 /* Of sites finished or not: */
-/* Writes all frames of a site, innermost first: room for frame_count of them is the caller's. */
-void hs_site_write_frames(const struct hs_sites *sites, const struct hs_site *site, uint32_t *frames);
+/* Writes the innermost `count` frames of a site, frame_count at most, innermost first. Returns the number of
+ * the stack that is further out; of finished ones 0. */
+uint32_t hs_site_write_frames(const struct hs_sites *sites, const struct hs_site *site, uint32_t count,
+			      uint32_t *frames);
+/* By the number of each stack what `add` makes of it, frame by frame from the outermost, 0 for no frame. NULL
+ * if the sites are finished. The caller frees it. */
+uint64_t *hs_sites_fold(const struct hs_sites *sites,
+			uint64_t (*add)(uint64_t value, uint32_t frame, const void *context),
+			const void *context);
 /* The frame at a position below frame_count. */
 uint32_t hs_site_frame(const struct hs_sites *sites, const struct hs_site *site, uint32_t position);
 /* Whether the site with index `left` comes before that with index `right`, once they are sorted. */

@@ -237,12 +237,32 @@ void hs_sites_finish(struct hs_sites *sites)
 /* ---- finished or not ------------------------------------------------------------------------------------
  */
 
-void hs_site_write_frames(const struct hs_sites *sites, const struct hs_site *site, uint32_t *frames)
+uint32_t hs_site_write_frames(const struct hs_sites *sites, const struct hs_site *site, uint32_t count,
+			      uint32_t *frames)
 {
-	if (sites->making)
-		write_stack(sites->making->stacks.items, site->stack, site->frame_count, frames);
-	else
-		memcpy(frames, site->frames, site->frame_count * sizeof *frames);
+	if (!sites->making) {
+		memcpy(frames, site->frames, count * sizeof *frames);
+		return 0;
+	}
+	const struct hs_stack *stacks = sites->making->stacks.items;
+	uint32_t stack = site->stack;
+	for (uint32_t i = 0; i < count; i++, stack = stacks[stack].parent)
+		frames[i] = stacks[stack].frame;
+	return stack;
+}
+
+uint64_t *hs_sites_fold(const struct hs_sites *sites,
+			uint64_t (*add)(uint64_t value, uint32_t frame, const void *context),
+			const void *context)
+{
+	if (!sites->making)
+		return NULL;
+	const struct hs_stacks *stacks = &sites->making->stacks;
+	uint64_t *values = hs_allocate(stacks->count * sizeof *values);
+	values[0] = 0;
+	for (uint32_t i = 1; i < stacks->count; i++)
+		values[i] = add(values[stacks->items[i].parent], stacks->items[i].frame, context);
+	return values;
 }
 
 uint32_t hs_site_frame(const struct hs_sites *sites, const struct hs_site *site, uint32_t position)

@@ -285,7 +285,8 @@ static void test_libc(void)
 	hs_text_free(&text);
 }
 
-/* Rust's frames between main and the user's function go too. */
+/* Rust's frames between main and the user's function go too. Then it is all that is shown of three stacks, of
+ * which another one begins in _start and one in plumbing: they are one. */
 static void test_rust_start(void)
 {
 	static char *names[] = {"",
@@ -294,31 +295,33 @@ static void test_rust_start(void)
 				"std::sys::backtrace::__rust_begin_short_backtrace::<fn(), ()>",
 				"std::rt::lang_start_internal",
 				"main",
-				"/srv/app"};
+				"/srv/app",
+				"_start"};
 	static struct hs_module rust_modules[] = {{.path = 6}};
 	static struct hs_frame rust_frames[] = {
 		{.function = 1, .module = 0}, {.function = 2, .module = 0, .internal = true},
 		{.function = 3, .module = 0}, {.function = 4, .module = 0, .internal = true},
-		{.function = 5, .module = 0},
+		{.function = 5, .module = 0}, {.function = 7, .module = 0, .rank = 1},
 	};
-	static uint32_t stack[] = {0, 1, 2, 3, 4};
-	struct hs_site site = {
-		.frames = stack,
-		.frame_count = 5,
-		.counts = {.allocated_bytes = 5, .allocations = 1, .peak_bytes = 5, .peak_blocks = 1}};
-	struct hs_profile other = {.strings = {.items = names, .count = 7},
+	static uint32_t stack[] = {0, 1, 2, 3, 4}, started[] = {0, 5}, plumbed[] = {0, 1};
+	struct hs_counts counts = {.allocated_bytes = 5, .allocations = 1, .peak_bytes = 5, .peak_blocks = 1};
+	struct hs_site rust_sites[] = {{.frames = stack, .frame_count = 5, .counts = counts},
+				       {.frames = started, .frame_count = 2, .counts = counts},
+				       {.frames = plumbed, .frame_count = 2, .counts = counts}};
+	struct hs_profile other = {.strings = {.items = names, .count = 8},
 				   .modules = rust_modules,
 				   .module_count = 1,
 				   .frames = rust_frames,
-				   .frame_count = 5};
-	struct hs_sites other_sites = {.items = &site, .count = 1};
-	other_sites.replay.totals.counts = site.counts;
+				   .frame_count = 6};
+	struct hs_sites other_sites = {.items = rust_sites, .count = 3};
+	other_sites.replay.totals.counts =
+		(struct hs_counts){.allocated_bytes = 15, .allocations = 3, .peak_bytes = 15};
 	struct hs_report report = {.profile = &other, .sites = &other_sites, .columns = 80};
 	struct hs_text text = {0};
 	add_sites(&text, &report);
 	hs_text_strip_colour(&text);
 	CHECK_TEXT(strstr(text.bytes, "#1  "), "#1  app::main  app\n"
-					       "    peak 5 B in 1 block, allocated 5 B in 1 call\n"
+					       "    peak 15 B in 3 blocks, allocated 15 B in 3 calls\n"
 					       "    > app::main  app\n");
 	hs_text_free(&text);
 }

@@ -1,0 +1,210 @@
+/* What libc does inside (between its entry that the program called and malloc), how it starts the program or a
+ * thread, and plumbing tell nobody where to look: such frames are left out, unless --raw. */
+#include "cli/report_shown.h"
+
+#include "base/memory.h"
+#include "profile/own.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What of a frame decides whether it is shown, and whether it looks like another one. */
+enum trait {
+	TRAIT_INTERNAL = 1,
+	TRAIT_LIBC = 2,
+	TRAIT_START = 4, /* libc, or the program's own start */
+	TRAIT_RUST = 8,  /* where Rust's way to the function that the user wrote ends */
+};
+
+struct hs_looks {
+	uint32_t rank; /* hs_frame.rank */
+	uint32_t traits;
+};
+
+static struct hs_looks *find_looks(const struct hs_profile *profile)
+{
+	static const char rust[] = "__rust_begin_short_backtrace"; /* near the start of its name */
+	enum { UNKNOWN, NO, YES };
+	struct hs_looks *looks = hs_allocate(((size_t)profile->frame_count + 1) * sizeof(*looks));
+	uint8_t *is_rust = hs_allocate_zero((size_t)profile->strings.count + 1, 1); /* by function */
+	for (uint32_t i = 0; i < profile->frame_count; i++) {
+		const struct hs_frame *frame = &profile->frames[i];
+		const char *name = profile->strings.items[frame->function];
+		bool libc = hs_is_libc(profile, i), start = libc || strcmp(name, "_start") == 0;
+		uint8_t *known = &is_rust[frame->function];
+		if (*known == UNKNOWN)
+			*known = memmem(name, strnlen(name, 256), rust, sizeof(rust) - 1) ? YES : NO;
+		looks[i].rank = frame->rank;
+		looks[i].traits = (frame->internal ? TRAIT_INTERNAL : 0) | (libc ? TRAIT_LIBC : 0) |
+				  (start ? TRAIT_START : 0) | (*known == YES ? TRAIT_RUST : 0);
+	}
+	free(is_rust);
+	return looks;
+}
+
+/* Of the frames of a stack, from the outermost inwards, a hash of those that are shown; or that there is none
+ * yet: not even one that would be, or since Rust's start. */
+enum { HASH_OF_START, HASH_OF_NONE, HASHES };
+
+static uint64_t add_shown(uint64_t hash, const struct hs_looks *looks)
+{
+	uint64_t before = hash < HASHES ? 0 : hash;
+	hash = (before ^ looks->rank) * 0x9e3779b97f4a7c15ULL;
+	return (hash ^ hash >> 32) | HASHES;
+}
+
+/* How stacks are shown. */
+enum manner {
+	MANNER_WHOLE,
+	/* without plumbing between the user's own functions: std::sort, an executor's way from its main loop
+	 * to a task; */
+	MANNER_NO_INTERNAL,
+	/* and without how libc starts the program or a thread, and Rust's way from there to the function that
+	 * the user wrote; */
+	MANNER_SHORT,
+	/* but with plumbing: there is nothing else. */
+	MANNER_NO_START,
+};
+
+enum fate {
+	FATE_SHOWN,
+	FATE_SKIPPED,
+	FATE_START, /* neither it nor callers further out are shown */
+	FATE_RUST_START,
+};
+
+/* What becomes of a caller of the own line. hash: of what is shown of those further out. */
+static inline enum fate decide(enum manner manner, uint64_t hash, const struct hs_looks *looks)
+{
+	if (manner >= MANNER_SHORT && hash == HASH_OF_START && looks->traits & TRAIT_START)
+		return FATE_START;
+	if (manner >= MANNER_SHORT && looks->traits & TRAIT_RUST)
+		return FATE_RUST_START;
+	bool shown = manner == MANNER_WHOLE || !(looks->traits & TRAIT_INTERNAL) ||
+		     (manner == MANNER_NO_START && hash != HASH_OF_NONE);
+	return shown ? FATE_SHOWN : FATE_SKIPPED;
+}
+
+static inline uint64_t add_caller(enum fate fate, uint64_t hash, const struct hs_looks *looks)
+{
+	switch (fate) {
+	case FATE_SHOWN:
+		return add_shown(hash, looks);
+	case FATE_SKIPPED:
+		return hash == HASH_OF_START ? HASH_OF_NONE : hash;
+	case FATE_START:
+		return HASH_OF_START;
+	default:
+		return HASH_OF_NONE;
+	}
+}
+
+static uint64_t add_short_caller(uint64_t hash, uint32_t frame, const void *looks)
+{
+	const struct hs_looks *its = (const struct hs_looks *)looks + frame;
+	return add_caller(decide(MANNER_SHORT, hash, its), hash, its);
+}
+
+static enum manner manner_of(const struct hs_showing *showing, uint32_t own_frame)
+{
+	unsigned traits = showing->looks[own_frame].traits;
+	if (showing->report->raw)
+		return MANNER_WHOLE;
+	/* such a frame counts as own only where no other one does: internal ones if all are */
+	if (traits & TRAIT_INTERNAL)
+		return traits & TRAIT_LIBC ? MANNER_WHOLE : MANNER_NO_START;
+	return traits & TRAIT_LIBC ? MANNER_NO_INTERNAL : MANNER_SHORT;
+}
+
+/* Moves what is shown of the own line's callers, room[own + 1 .. count), to its end. Returns where it begins.
+ */
+static uint32_t look_at_callers(const struct hs_showing *showing, enum manner manner, uint32_t own, uint32_t count,
+				struct hs_shown *shown)
+{
+	uint32_t at = count;
+	shown->hash = HASH_OF_START;
+	for (uint32_t i = count; i-- > own + 1;) {
+		const struct hs_looks *looks = &showing->looks[shown->room[i]];
+		enum fate fate = decide(manner, shown->hash, looks);
+		shown->hash = add_caller(fate, shown->hash, looks);
+		if (fate == FATE_SHOWN)
+			shown->room[--at] = shown->room[i];
+		else if (fate != FATE_SKIPPED)
+			at = count;
+	}
+	return at;
+}
+
+void hs_show(const struct hs_showing *showing, uint32_t index, bool only_hash, struct hs_shown *shown)
+{
+	const struct hs_sites *sites = showing->report->sites;
+	const struct hs_site *site = &sites->items[index];
+	const struct hs_looks *looks = showing->looks;
+	uint32_t count = site->frame_count, own = site->own_frame, first = 0, at = count;
+	if (count >= shown->capacity) {
+		free(shown->room);
+		shown->capacity = (size_t)count * 2 + 1;
+		shown->room = hs_allocate(shown->capacity * sizeof(*shown->room));
+	}
+	uint32_t *frames = shown->room;
+	shown->frames = frames;
+	shown->count = shown->own = 0;
+	shown->hash = HASH_OF_START;
+	if (count == 0)
+		return;
+	only_hash = only_hash && showing->outer_hashes;
+	uint32_t callers = hs_site_write_frames(sites, site, only_hash ? own + 1 : count, frames);
+	enum manner manner = manner_of(showing, frames[own]);
+	if (only_hash && manner == MANNER_SHORT) {
+		shown->hash = showing->outer_hashes[callers];
+	} else {
+		if (only_hash)
+			hs_site_write_frames(sites, site, count, frames);
+		at = look_at_callers(showing, manner, own, count, shown);
+	}
+	shown->hash = add_shown(shown->hash, &looks[frames[own]]);
+	frames[--at] = frames[own];
+	shown->own = at;
+	while (manner >= MANNER_SHORT && first + 1 < own && looks[frames[first]].traits & TRAIT_LIBC &&
+	       looks[frames[first + 1]].traits & TRAIT_LIBC)
+		first++;
+	for (uint32_t i = own; i-- > first;) {
+		if (looks[frames[i]].traits & TRAIT_INTERNAL && !showing->report->raw)
+			continue;
+		shown->hash = add_shown(shown->hash, &looks[frames[i]]);
+		frames[--at] = frames[i];
+	}
+	shown->frames = frames + at;
+	shown->count = count - at;
+	shown->own -= at;
+}
+
+bool hs_shown_look_same(const struct hs_showing *showing, const struct hs_shown *a, const struct hs_shown *b)
+{
+	if (a->count != b->count)
+		return false;
+	for (uint32_t i = 0; i < a->count; i++) {
+		if (showing->looks[a->frames[i]].rank != showing->looks[b->frames[i]].rank)
+			return false;
+	}
+	return true;
+}
+
+void hs_shown_free(struct hs_shown *shown)
+{
+	free(shown->room);
+	*shown = (struct hs_shown){0};
+}
+
+void hs_showing_start(struct hs_showing *showing, const struct hs_report *report)
+{
+	*showing = (struct hs_showing){.report = report, .looks = find_looks(report->profile)};
+	if (!report->raw)
+		showing->outer_hashes = hs_sites_fold(report->sites, add_short_caller, showing->looks);
+}
+
+void hs_showing_free(struct hs_showing *showing)
+{
+	free(showing->looks);
+	free(showing->outer_hashes);
+}

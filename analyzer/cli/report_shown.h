@@ -1,0 +1,31 @@
+/* What the report shows of a site's stack. */
+#ifndef HS_REPORT_SHOWN_H
+#define HS_REPORT_SHOWN_H
+
+#include "cli/report.h"
+
+struct hs_shown {
+	uint32_t *frames, *room; /* innermost first: within room, which is its own */
+	size_t capacity;
+	uint32_t count;
+	uint32_t own;  /* position of the own line; count: none */
+	uint64_t hash; /* the same if the frames look the same */
+};
+
+/* What is known of frames and stacks meanwhile. */
+struct hs_showing {
+	const struct hs_report *report;
+	struct hs_looks *looks; /* of each frame */
+	uint64_t *outer_hashes; /* of what is shown of callers, by hs_site_write_frames; or NULL */
+};
+
+void hs_showing_start(struct hs_showing *showing, const struct hs_report *report);
+void hs_showing_free(struct hs_showing *showing);
+
+/* Fills in `shown` (zeros at first) for the site with that index; only_hash: of all but the hash nothing is
+ * wanted. */
+void hs_show(const struct hs_showing *showing, uint32_t site, bool only_hash, struct hs_shown *shown);
+void hs_shown_free(struct hs_shown *shown);
+bool hs_shown_look_same(const struct hs_showing *showing, const struct hs_shown *a, const struct hs_shown *b);
+
+#endif
