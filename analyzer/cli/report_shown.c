@@ -1,5 +1,5 @@
-/* What libc does inside (between its entry that the program called and malloc), how it starts the program or a
- * thread, and plumbing tell nobody where to look: such frames are left out, unless --raw. */
+/* What libc does inside (between its entry that the program called and malloc), how it starts the program or
+ * a thread, and plumbing tell nobody where to look: such frames are left out, unless --raw. */
 #include "cli/report_shown.h"
 
 #include "base/memory.h"
@@ -118,8 +118,8 @@ static enum manner manner_of(const struct hs_showing *showing, uint32_t own_fram
 
 /* Moves what is shown of the own line's callers, room[own + 1 .. count), to its end. Returns where it begins.
  */
-static uint32_t look_at_callers(const struct hs_showing *showing, enum manner manner, uint32_t own, uint32_t count,
-				struct hs_shown *shown)
+static uint32_t look_at_callers(const struct hs_showing *showing, enum manner manner, uint32_t own,
+				uint32_t count, struct hs_shown *shown)
 {
 	uint32_t at = count;
 	shown->hash = HASH_OF_START;

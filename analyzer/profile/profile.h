@@ -276,6 +276,7 @@ struct hs_replay {
 	uint32_t thread_count;
 	bool *node_used; /* of each node: has allocations of its own (is the innermost of a stack with events)
 			  */
+	uint32_t *group_of_node; /* by node: of each that is used; else NULL */
 };
 
 /* Reads the events once, or the counts of a file without events: then there is no timeline, and no
@@ -297,6 +298,10 @@ struct hs_watch {
 };
 
 struct hs_replay_how {
+	/* Each node that has blocks is a group of its own, numbered as they come (see replay.group_of_node);
+	 * the caller gives none. Nothing of the profile is read but what tells how to filter, or written but
+	 * facts' warning, times and `damaged`. Not with by_... and slices. */
+	bool by_node;
 	/* Counts are kept apart for each thread that allocates: replay.groups begins with the caller's
 	 * groups, for the first thread; those of other threads follow as they come (see replay.parts). */
 	bool by_thread;

@@ -169,14 +169,25 @@ static uint32_t choose_slice(struct hs_replay_state *state)
 	return out->slice_count - 1;
 }
 
+static __attribute__((noinline)) uint32_t add_group(struct hs_replay_state *state, uint32_t node)
+{
+	uint32_t group = state->node_groups++;
+	state->groups = hs_grow(state->groups, group, &state->group_capacity, sizeof *state->groups);
+	state->begun = hs_grow(state->begun, group, &state->begun_capacity, sizeof *state->begun);
+	state->begun[group] = false;
+	return state->out->group_of_node[node] = group;
+}
+
 /* The group of a block that is about to begin. The caller's groups stand for the key 0. */
 IN_PASS uint32_t choose_group(struct hs_replay_state *state, const struct cursor *cursor, enum pass pass)
 {
+	if (pass == PASS_FULL && !is_selected(state, cursor))
+		return HS_LEFT_OUT;
 	uint32_t group = state->group_of_node[cursor->event->node];
+	if (__builtin_expect(group == HS_NO_GROUP, 0))
+		group = add_group(state, cursor->event->node);
 	if (pass == PASS_PLAIN)
 		return group;
-	if (!is_selected(state, cursor))
-		return HS_LEFT_OUT;
 	uint32_t key = state->how.by_thread ? cursor->thread
 		       : state->how.by_size ? bucket(cursor->event->size)
 		       : state->how.slices  ? choose_slice(state)
@@ -443,8 +454,14 @@ static void start_state(struct hs_replay_state *state, const struct hs_profile *
 	state->node_used = out->node_used = hs_allocate_zero(profile->node_count, sizeof *out->node_used);
 	state->node_groups = group_count;
 	state->group_capacity = state->begun_capacity = group_count;
-	state->groups = hs_allocate_zero(group_count, sizeof *state->groups);
-	state->begun = hs_allocate_zero(group_count, sizeof *state->begun);
+	if (state->how.by_node) {
+		out->group_of_node = hs_allocate(profile->node_count * sizeof *out->group_of_node);
+		memset(out->group_of_node, 0xff, profile->node_count * sizeof *out->group_of_node);
+		group_of_node = out->group_of_node;
+	} else {
+		state->groups = hs_allocate_zero(group_count, sizeof *state->groups);
+		state->begun = hs_allocate_zero(group_count, sizeof *state->begun);
+	}
 	state->group_of_node = group_of_node;
 	state->peak_number = 1; /* a group with the number 0 has none */
 	hs_timeline_start(&state->timeline);
@@ -507,7 +524,7 @@ int hs_replay_run_as(struct hs_profile *profile, const uint32_t *group_of_node, 
 {
 	const struct hs_filter *filter = hs_filter_selects_all(profile->filter) ? NULL : profile->filter;
 	*replay = (struct hs_replay){.group_count = group_count, .unknown = profile->facts.unknown};
-	for (uint32_t i = 0; i < profile->node_count; i++)
+	for (uint32_t i = 0; i < profile->node_count && !how->by_node; i++)
 		if (group_of_node[i] >= group_count)
 			return hs_fail(error, "node %u has no group", i);
 	if (filter && filter->threads.count && profile->facts.unknown & HS_TOLD_THREADS)
@@ -552,6 +569,7 @@ void hs_replay_free(struct hs_replay *replay)
 	free(replay->groups);
 	free(replay->timeline);
 	free(replay->node_used);
+	free(replay->group_of_node);
 	free(replay->parts);
 	free(replay->slice_us);
 	free(replay->threads);

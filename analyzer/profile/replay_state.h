@@ -10,6 +10,8 @@
 
 /* The group of blocks that the filter does not select. */
 #define HS_LEFT_OUT (UINT32_MAX - 1)
+/* Of a node that has none yet. */
+#define HS_NO_GROUP UINT32_MAX
 
 /* A group's counts (struct hs_counts) in the order in which events need them. */
 struct hs_group_state {
@@ -61,9 +63,9 @@ struct hs_replay_state {
 	struct hs_group_state *groups; /* the caller's, then parts */
 	bool *begun;                   /* of groups: it has had a block. Else its page need not be touched */
 	size_t group_capacity, begun_capacity;
-	uint32_t node_groups;  /* groups that the caller gave */
-	struct hs_pairs parts; /* group, key; part i is groups[node_groups + i] */
-	const uint32_t *group_of_node;
+	uint32_t node_groups;            /* groups that the caller gave, or by_node made */
+	struct hs_pairs parts;           /* group, key; part i is groups[node_groups + i] */
+	const uint32_t *group_of_node;   /* the caller's, or with by_node out's */
 	bool *node_used;                 /* the caller's */
 	struct hs_thread_state *threads; /* by number (events.h) */
 	uint32_t thread_count;

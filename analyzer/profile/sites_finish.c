@@ -205,7 +205,7 @@ static void place_nodes(struct hs_sites *sites, const uint32_t *now_at)
 		sites->site_of_node[id] = UINT32_MAX;
 		if (!sites->replay.node_used[id])
 			continue;
-		uint32_t index = now_at[making->site_of_group[making->group_of_node[id]]];
+		uint32_t index = now_at[making->site_of_node[id]];
 		struct hs_site *site = &sites->items[index];
 		uint32_t folded = stacks[making->stacks.of_node[id]].depth - stacks[site->stack].depth;
 		sites->site_of_node[id] = index;
@@ -225,10 +225,9 @@ void hs_sites_finish(struct hs_sites *sites)
 	free(drafts);
 	place_nodes(sites, now_at);
 	free(now_at);
-	free(making->group_of_node);
-	free(making->site_of_group);
+	free(making->site_of_node);
 	free(making->stacks.of_node);
-	making->group_of_node = making->site_of_group = making->stacks.of_node = NULL;
+	making->site_of_node = making->stacks.of_node = NULL;
 	sites->frame_pool = write_frames(making, sites);
 	hs_sites_making_free(making);
 	sites->making = NULL;

@@ -7,11 +7,11 @@
 struct hs_sites_making {
 	struct hs_profile *profile;
 	struct hs_stacks stacks;
-	uint32_t group_count;
-	uint32_t *group_of_node;
-	uint32_t *site_of_group;      /* before they are sorted; UINT32_MAX: it has no blocks */
 	const uint32_t *rule_of_node; /* suppressions.h; NULL: there are no rules */
+	size_t site_capacity;
+	uint32_t *site_of_node; /* of those with blocks, before the sites are sorted */
 	/* while nodes are grouped */
+	uint32_t group_count;
 	uint32_t *folded;           /* of each stack: the stack without its internal frames */
 	uint32_t *group_of_stack;   /* of each folded stack; UINT32_MAX: of no node */
 	struct hs_pairs suppressed; /* folded stack, rule + 1: each a group of its own */
