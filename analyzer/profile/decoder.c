@@ -83,9 +83,27 @@ static inline void decode_end(const struct hs_decoder *decoder, struct hs_decode
 		code & 1 ? *last_ended + (uint64_t)hs_unzigzag(code >> 1) : home->blocks - 1 - (code >> 1);
 }
 
-/* Returns NULL, or what is wrong. */
-static inline const char *decode_beginning(struct hs_decoder *decoder, struct hs_decoder_lane *lane,
-					   struct hs_event *event)
+/* For loops over the events of a run, in which `apart` is constant. */
+#define IN_LOOP static inline __attribute__((always_inline))
+
+/* The event's size, which stands apart and tells a realloc in place as well. Returns false if there is none.
+ */
+static bool take_size(struct hs_events *events, size_t lane, uint32_t node, struct hs_event *event)
+{
+	uint32_t *next = &events->sizes_begin[lane][node % HS_SIZE_PARTS];
+	if (*next == events->sizes_end[lane][node % HS_SIZE_PARTS])
+		return false;
+	uint64_t value = events->sizes[(*next)++];
+	bool was_realloc = event->kind % HS_EVENT_KINDS == HS_EVENT_MOVE;
+	event->size = was_realloc ? value >> 1 : value;
+	if (was_realloc && value & 1)
+		event->kind += HS_EVENT_RESIZE - HS_EVENT_MOVE;
+	return true;
+}
+
+/* apart: NULL, or the member, whose sizes stand apart. Returns NULL, or what is wrong. */
+IN_LOOP const char *decode_beginning(struct hs_decoder *decoder, struct hs_decoder_lane *lane,
+				     struct hs_event *event, struct hs_events *apart)
 {
 	struct hs_remembered *previous = &lane->nodes[lane->latest_node];
 	uint32_t node = previous->successor;
@@ -96,7 +114,11 @@ static inline const char *decode_beginning(struct hs_decoder *decoder, struct hs
 		previous->successor = node = (uint32_t)id;
 	}
 	struct hs_remembered *own = &lane->nodes[node];
-	if (event->size != 0)
+	if (apart && !take_size(apart, (size_t)(lane - decoder->lanes), node, event))
+		return "an allocation has no size";
+	if (apart)
+		own->size = event->size;
+	else if (event->size != 0)
 		own->size = event->size - 1;
 	event->size = own->size;
 	if (event->size > SIZE_MOST || decoder->allocated_bytes > SUM_MOST)
@@ -108,20 +130,37 @@ static inline const char *decode_beginning(struct hs_decoder *decoder, struct hs
 }
 
 /* Returns the event at which something is wrong, or `end`. */
-static struct hs_event *decode_run(struct hs_decoder *decoder, struct hs_decoder_lane *lane,
-				   struct hs_event *event, struct hs_event *end, const char **wrong)
+IN_LOOP struct hs_event *decode_run_of(struct hs_decoder *decoder, struct hs_decoder_lane *lane,
+				       struct hs_event *event, struct hs_event *end, struct hs_events *apart,
+				       const char **wrong)
 {
 	for (; event < end; event++) {
 		unsigned kind = event->kind % HS_EVENT_KINDS;
 		if (kind != HS_EVENT_ALLOC)
 			decode_end(decoder, lane, event);
 		if (kind != HS_EVENT_FREE) {
-			*wrong = decode_beginning(decoder, lane, event);
+			*wrong = decode_beginning(decoder, lane, event, apart);
 			if (*wrong)
 				return event;
 		}
 	}
 	return end;
+}
+
+/* Two functions, each of which has the registers for itself. Up to lane->next. */
+static __attribute__((noinline)) struct hs_event *decode_run(struct hs_decoder *decoder,
+							     struct hs_decoder_lane *lane,
+							     struct hs_event *event, struct hs_events *events)
+{
+	return decode_run_of(decoder, lane, event, lane->next, NULL, &events->wrong);
+}
+
+static __attribute__((noinline)) struct hs_event *decode_run_apart(struct hs_decoder *decoder,
+								   struct hs_decoder_lane *lane,
+								   struct hs_event *event,
+								   struct hs_events *events)
+{
+	return decode_run_of(decoder, lane, event, lane->next, events, &events->wrong);
 }
 
 void hs_decoder_decode(struct hs_decoder *decoder, struct hs_events *events)
@@ -143,7 +182,8 @@ void hs_decoder_decode(struct hs_decoder *decoder, struct hs_events *events)
 		struct hs_event *first = lane->next;
 		events->run_threads[run] = lane->latest_thread;
 		lane->next += events->run_lengths[run];
-		struct hs_event *end = decode_run(decoder, lane, first, lane->next, &events->wrong);
+		struct hs_event *end = events->sizes_apart ? decode_run_apart(decoder, lane, first, events)
+							   : decode_run(decoder, lane, first, events);
 		events->decoded += (uint32_t)(end - first);
 	}
 	decoder->now_us = events->last_us;

@@ -50,12 +50,20 @@ static inline int take_next(struct column *column, uint64_t *value)
 /* ---- times ----------------------------------------------------------------------------------------------
  */
 
+typedef uint64_t two __attribute__((vector_size(16)));
+
 /* `count` events in `width_us` from start_us on. */
 static void spread(uint64_t *times_us, uint32_t count, uint64_t start_us, uint64_t width_us)
 {
-	uint64_t step = count ? (width_us << 32) / count : 0, at = 0;
-	for (uint32_t i = 0; i < count; i++, at += step)
-		times_us[i] = start_us + (at >> 32);
+	uint64_t step = count ? (width_us << 32) / count : 0;
+	uint32_t i = 0;
+	two at = {0, step};
+	for (; i + 2 <= count; i += 2, at += 2 * step) {
+		two times = start_us + (at >> 32);
+		memcpy(times_us + i, &times, sizeof times);
+	}
+	if (i < count)
+		times_us[i] = start_us + (at[0] >> 32);
 }
 
 static int unpack_times(struct column column, uint64_t unit_us, uint64_t grain, struct hs_events *events)
@@ -112,8 +120,79 @@ static int unpack_threads(struct column column, struct hs_events *events)
 /* ---- events ---------------------------------------------------------------------------------------------
  */
 
+/* Far blocks, in the order of the events, copies or not, that end them. */
+struct far {
+	const uint32_t *next, *end;    /* the code, and lanes further on << HS_FAR_BITS */
+	const struct hs_event *latest; /* that has taken one */
+};
+
+typedef uint8_t sixteen __attribute__((vector_size(16)));
+
+/* Bytes or pairs of them in turn, from `i` on. */
+#define BYTES_IN_TURN(a, b, i)                                                                               \
+	__builtin_shufflevector(a, b, i, 16 + i, i + 1, 17 + i, i + 2, 18 + i, i + 3, 19 + i, i + 4, 20 + i, \
+				i + 5, 21 + i, i + 6, 22 + i, i + 7, 23 + i)
+#define PAIRS_IN_TURN(a, b, i)                                                                               \
+	__builtin_shufflevector(a, b, i, i + 1, 16 + i, 17 + i, i + 2, i + 3, 18 + i, 19 + i, i + 4, i + 5,  \
+				20 + i, 21 + i, i + 6, i + 7, 22 + i, 23 + i)
+
+/* Of the next sixteen far blocks; their lanes are added to `lanes`. */
+static inline void join_sixteen(const uint8_t *const *columns, size_t at, uint32_t *joined, sixteen *lanes)
+{
+	sixteen bytes[4], low[2], high[2], whole[4];
+	for (unsigned i = 0; i < 4; i++)
+		memcpy(&bytes[i], columns[i] + at, sizeof bytes[i]);
+	*lanes |= bytes[3];
+	low[0] = BYTES_IN_TURN(bytes[0], bytes[1], 0);
+	low[1] = BYTES_IN_TURN(bytes[0], bytes[1], 8);
+	high[0] = BYTES_IN_TURN(bytes[2], bytes[3], 0);
+	high[1] = BYTES_IN_TURN(bytes[2], bytes[3], 8);
+	whole[0] = PAIRS_IN_TURN(low[0], high[0], 0);
+	whole[1] = PAIRS_IN_TURN(low[0], high[0], 8);
+	whole[2] = PAIRS_IN_TURN(low[1], high[1], 0);
+	whole[3] = PAIRS_IN_TURN(low[1], high[1], 8);
+	memcpy(joined + at, whole, sizeof whole);
+}
+
+/* columns: the first of the far ones. joined: for HS_EVENTS_A_MEMBER. */
+static int join_far(const struct column *columns, uint32_t *joined, struct far *far)
+{
+	size_t count = (size_t)(columns[0].end - columns[0].at), at = 0;
+	sixteen lanes = {0};
+	const uint8_t *bytes[4] = {columns[0].at, columns[1].at, columns[2].at, columns[3].at};
+	for (unsigned i = 0; i < 4; i++)
+		if ((size_t)(columns[i].end - columns[i].at) != count || count > HS_EVENTS_A_MEMBER)
+			return -1;
+	for (; at + sizeof lanes <= count; at += sizeof lanes)
+		join_sixteen(bytes, at, joined, &lanes);
+	for (; at < count; at++) {
+		lanes[0] |= bytes[3][at];
+		joined[at] = bytes[0][at] | (uint32_t)bytes[1][at] << 8 | (uint32_t)bytes[2][at] << 16 |
+			     (uint32_t)bytes[3][at] << HS_FAR_BITS;
+	}
+	for (unsigned i = 0; i < sizeof lanes; i++)
+		if (lanes[i] >= HS_LANES)
+			return -1;
+	*far = (struct far){joined, joined + count, NULL};
+	return 0;
+}
+
+/* The event, which may be a copy, ends the next far block. */
+static inline int take_far(struct far *far, struct hs_event *event)
+{
+	if (far->next == far->end)
+		return -1;
+	far->latest = event;
+	uint32_t next = *far->next++;
+	event->ended = next % HS_FAR_END;
+	event->kind = (uint8_t)(event->kind % HS_EVENT_KINDS + (next >> HS_FAR_BITS) * HS_EVENT_KINDS);
+	return 0;
+}
+
 /* Events that are no copies. */
-static int unpack_events(struct column *columns, struct hs_event *events, uint32_t count)
+static inline __attribute__((always_inline)) int unpack_events_of(struct column *columns, struct far *far,
+								  struct hs_event *events, uint32_t count,
+								  bool sizes_apart)
 {
 	/* in registers meanwhile */
 	struct column kinds = columns[HS_COLUMN_KIND], nodes = columns[HS_COLUMN_NODE],
@@ -121,17 +200,29 @@ static int unpack_events(struct column *columns, struct hs_event *events, uint32
 	if (count > (uint64_t)(kinds.end - kinds.at))
 		return -1;
 	for (uint32_t i = 0; i < count; i++) {
-		struct hs_event event = {.kind = *kinds.at++};
-		unsigned kind = event.kind % HS_EVENT_KINDS;
+		struct hs_event *event = &events[i];
+		unsigned code = *kinds.at++, kind = code % HS_EVENT_KINDS;
 		uint64_t node = 0;
-		if ((event.kind >= HS_EVENT_KINDS &&
-		     (kind == HS_EVENT_ALLOC || event.kind >= HS_EVENT_KINDS * HS_LANES)) ||
-		    (kind != HS_EVENT_FREE &&
-		     (take_next(&nodes, &node) != 0 || take_next(&sizes, &event.size) != 0)) ||
-		    (kind != HS_EVENT_ALLOC && take_next(&ended, &event.ended) != 0))
+		*event = (struct hs_event){.kind = (uint8_t)code};
+		if (kind != HS_EVENT_FREE) {
+			if (take_next(&nodes, &node) != 0 ||
+			    (!sizes_apart && take_next(&sizes, &event->size) != 0) ||
+			    (sizes_apart && kind == HS_EVENT_RESIZE))
+				return -1;
+			event->node = node < UINT32_MAX ? (uint32_t)node : UINT32_MAX;
+		}
+		if (kind == HS_EVENT_ALLOC) {
+			if (code != kind)
+				return -1;
+			continue;
+		}
+		if (code >= HS_EVENT_KINDS * HS_LANES || take_next(&ended, &event->ended) != 0)
 			return -1;
-		event.node = node < UINT32_MAX ? (uint32_t)node : UINT32_MAX;
-		events[i] = event;
+		if (event->ended == HS_ENDED_FAR) {
+			event->is_far = true;
+			if (code != kind || take_far(far, event) != 0)
+				return -1;
+		}
 	}
 	columns[HS_COLUMN_KIND] = kinds;
 	columns[HS_COLUMN_NODE] = nodes;
@@ -140,28 +231,86 @@ static int unpack_events(struct column *columns, struct hs_event *events, uint32
 	return 0;
 }
 
-static int unpack_copies(struct column *columns, struct hs_event *events, uint32_t count)
+static int unpack_events(struct column *columns, struct far *far, struct hs_event *events, uint32_t count,
+			 bool sizes_apart)
 {
+	return sizes_apart ? unpack_events_of(columns, far, events, count, true)
+			   : unpack_events_of(columns, far, events, count, false);
+}
+
+/* `count` events that are those `distance` before them, which they may overlap. */
+static int copy_events(struct hs_event *events, uint32_t count, uint64_t distance, struct far *far)
+{
+	struct hs_event *end = events + count;
+	if (events - distance > far->latest) /* nearly always */
+		for (; events < end; events++)
+			*events = *(events - distance);
+	for (; events < end; events++) {
+		*events = *(events - distance);
+		if (events->is_far && take_far(far, events) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int unpack_all(struct column *columns, struct hs_events *all)
+{
+	struct hs_event *events = all->events;
+	uint32_t count = all->count;
+	bool sizes_apart = all->sizes_apart;
 	struct column copies = columns[HS_COLUMN_COPIES];
+	struct far far;
 	uint32_t at = 0;
+	if (join_far(&columns[HS_COLUMN_FAR_LOW], all->far, &far) != 0)
+		return -1;
 	while (copies.at < copies.end) {
 		uint64_t plain, copied, distance;
 		if (take_next(&copies, &plain) != 0 || take_next(&copies, &copied) != 0 ||
 		    take_next(&copies, &distance) != 0 || plain > count - at ||
-		    unpack_events(columns, events + at, (uint32_t)plain) != 0)
+		    unpack_events(columns, &far, events + at, (uint32_t)plain, sizes_apart) != 0)
 			return -1;
 		at += (uint32_t)plain;
 		if (copied > count - at || distance == 0 || distance > at)
 			return -1;
-		for (uint32_t end = at + (uint32_t)copied; at < end; at++) /* they may overlap */
-			events[at] = events[at - distance];
+		if (copy_events(events + at, (uint32_t)copied, distance, &far) != 0)
+			return -1;
+		at += (uint32_t)copied;
 	}
-	if (unpack_events(columns, events + at, count - at) != 0)
+	if (unpack_events(columns, &far, events + at, count - at, sizes_apart) != 0 || far.next != far.end)
 		return -1;
-	for (unsigned i = 0; i < HS_COLUMNS; i++)
+	for (enum hs_column i = 0; i < HS_COLUMN_FAR_LOW; i++)
 		if (i != HS_COLUMN_COPIES && i != HS_COLUMN_THREAD && i != HS_COLUMN_TIME &&
 		    columns[i].at != columns[i].end)
 			return -1;
+	return 0;
+}
+
+/* Sizes apart from events: each lane has as many as blocks that begin. */
+static int unpack_sizes(struct column *parts, struct hs_events *events)
+{
+	uint32_t count = 0, lane_sizes[HS_LANES] = {0};
+	const struct hs_event *event = events->events;
+	for (unsigned p = 0; p < HS_SIZE_PARTS; p++) {
+		for (unsigned i = 0; i < HS_LANES; i++) {
+			struct column part = {0};
+			if (events->lane_events[i] && take_column(&parts[p].at, parts[p].end, &part) != 0)
+				return -1;
+			events->sizes_begin[i][p] = count;
+			while (part.at < part.end)
+				if (count == events->count || take_next(&part, &events->sizes[count++]) != 0)
+					return -1;
+			events->sizes_end[i][p] = count;
+			lane_sizes[i] += count - events->sizes_begin[i][p];
+		}
+		if (parts[p].at != parts[p].end)
+			return -1;
+	}
+	for (unsigned i = 0; i < HS_LANES; i++) {
+		for (uint32_t k = 0; k < events->lane_events[i]; k++, event++)
+			lane_sizes[i] -= event->kind % HS_EVENT_KINDS != HS_EVENT_FREE;
+		if (lane_sizes[i])
+			return -1;
+	}
 	return 0;
 }
 
@@ -169,21 +318,28 @@ int hs_events_unpack(const uint8_t *payload, const struct hs_member *member, str
 		     struct hs_error *error)
 {
 	const uint8_t *at = payload, *end = payload + member->raw_bytes;
-	struct column columns[HS_COLUMNS];
-	uint64_t head[5]; /* previous time, from there to the last, allocations, unit, grain */
+	struct column columns[HS_COLUMNS] = {0}, sizes[HS_SIZE_PARTS];
+	uint64_t head[6]; /* previous time, from there to the last, allocations, unit, grain, sizes */
 	events->count = member->items;
 	events->run_count = 0;
 	memset(events->lane_events, 0, sizeof events->lane_events);
 	if (events->count > HS_EVENTS_A_MEMBER)
 		return hs_fail(error, "it claims %u events", events->count);
-	for (unsigned i = 0; i < 5; i++) {
+	for (unsigned i = 0; i < 6; i++) {
 		at = hs_varint_get(at, end, &head[i]);
 		if (!at)
 			return hs_fail(error, "it ends too early");
 	}
-	for (unsigned i = 0; i < HS_COLUMNS; i++)
-		if (take_column(&at, end, &columns[i]) != 0)
-			return hs_fail(error, "it ends too early");
+	if (head[5] > HS_SIZES_APART)
+		return hs_fail(error, "its sizes stand where this program does not know");
+	events->sizes_apart = head[5] == HS_SIZES_APART;
+	for (unsigned i = 0; i < HS_COLUMNS; i++) {
+		bool several = i == HS_COLUMN_SIZE && events->sizes_apart;
+		struct column *to = several ? sizes : &columns[i];
+		for (unsigned k = 0; k < (several ? HS_SIZE_PARTS : 1); k++)
+			if (take_column(&at, end, &to[k]) != 0)
+				return hs_fail(error, "it ends too early");
+	}
 	if (at != end)
 		return hs_fail(error, "%zu bytes follow its columns", (size_t)(end - at));
 	if (head[0] > HS_TIME_MOST || head[1] > HS_TIME_MOST)
@@ -196,7 +352,7 @@ int hs_events_unpack(const uint8_t *payload, const struct hs_member *member, str
 	events->resolution_us = head[4] > 1 ? 2 * head[3] : head[3];
 	if (unpack_threads(columns[HS_COLUMN_THREAD], events) != 0 ||
 	    unpack_times(columns[HS_COLUMN_TIME], head[3], head[4], events) != 0 ||
-	    unpack_copies(columns, events->events, events->count) != 0)
+	    unpack_all(columns, events) != 0 || (events->sizes_apart && unpack_sizes(sizes, events) != 0))
 		return hs_fail(error, "its columns do not fit together");
 	return 0;
 }

@@ -11,6 +11,7 @@ struct hs_event {
 	uint32_t node;        /* code UINT32_MAX: out of range */
 	uint8_t kind; /* enum hs_event_kind, and HS_EVENT_KINDS times the lanes from here on to the block's
 			 that it ends */
+	bool is_far;  /* unpacked: that block's code stood in the far columns */
 };
 
 /* A member's events. Structure is checked: kinds and lanes are known, run lengths sum to `count`, copies are
@@ -23,7 +24,15 @@ struct hs_events {
 	uint64_t resolution_us; /* times are wrong by less; 1: exact */
 	uint32_t lane_events[HS_LANES];
 	struct hs_event events[HS_EVENTS_A_MEMBER]; /* lane by lane */
-	uint64_t times_us[HS_EVENTS_A_MEMBER];      /* absolute; in the order of the file, as the runs */
+	/* Sizes apart: the events have none, but `sizes`. Those of a lane, at nodes with the same id modulo
+	 * HS_SIZE_PARTS, stand from sizes_begin on (decoding moves it to the end) to sizes_end. */
+	bool sizes_apart;
+	union {
+		uint64_t sizes[HS_EVENTS_A_MEMBER];
+		uint32_t far[HS_EVENTS_A_MEMBER]; /* while events are unpacked, before sizes are */
+	};
+	uint32_t sizes_begin[HS_LANES][HS_SIZE_PARTS], sizes_end[HS_LANES][HS_SIZE_PARTS];
+	uint64_t times_us[HS_EVENTS_A_MEMBER]; /* absolute; in the order of the file, as the runs */
 	/* a thread's id; decoded, its number: they count from 0 in the order of their first events */
 	uint32_t run_threads[HS_EVENTS_A_MEMBER], run_lengths[HS_EVENTS_A_MEMBER];
 

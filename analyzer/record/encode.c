@@ -320,9 +320,11 @@ static int flush_events(struct hs_encoder *encoder)
 		leave_lane(encoder);
 		encoder->scratch.count = 0;
 		hs_event_columns_put(&encoder->columns, &encoder->scratch, encoder->time_us);
+		uint64_t before = encoder->writer.offset;
 		if (hs_writer_pieces(&encoder->writer, HS_MEMBER_EVENTS, &encoder->scratch,
 				     &encoder->columns.cuts, encoder->columns.count) == 0)
 			encoder->written = encoder->now;
+		hs_event_columns_weigh(&encoder->columns, encoder->writer.offset - before);
 		start_member(encoder);
 	}
 	if (encoder->new_samples >= HS_SAMPLES_A_MEMBER)

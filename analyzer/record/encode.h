@@ -138,8 +138,12 @@ static inline uint64_t hs_encoder_ended_code(struct hs_encoder_lane *lane, const
 {
 	uint64_t younger = (home->allocations - 1 - ended) << 1;
 	uint64_t onwards = hs_zigzag((int64_t)(ended - lane->last_ended[further])) << 1 | 1;
+	uint64_t code = younger < onwards ? younger : onwards;
 	lane->last_ended[further] = ended;
-	return (younger < onwards ? younger : onwards) << HS_CODED_KIND_BITS | further * HS_EVENT_KINDS;
+	if (code - HS_ENDED_FAR >= HS_FAR_END - HS_ENDED_FAR)
+		return code << HS_CODED_KIND_BITS | further * HS_EVENT_KINDS;
+	*lane->events.far_next++ = (uint32_t)code | further << HS_FAR_BITS;
+	return (uint64_t)HS_ENDED_FAR << HS_CODED_KIND_BITS;
 }
 void hs_encoder_end_elsewhere(struct hs_encoder *encoder, uint32_t further, uint64_t ended);
 
@@ -173,10 +177,8 @@ static inline uint64_t hs_encoder_begin_block(struct hs_encoder *encoder, uint32
 	owner->previous_node = node;
 	uint64_t size_code = own->last_size == size ? 0 : 1 + size;
 	event->size = (uint32_t)size_code;
-	if (__builtin_expect(size_code >= HS_CODED_LARGE, 0)) {
-		event->size = HS_CODED_LARGE;
-		hs_event_lane_keep_large(&encoder->lane->events, size_code);
-	}
+	if (__builtin_expect(size_code >= encoder->columns.size_end, 0))
+		hs_event_lane_keep_size(&encoder->lane->events, event, node, size, size_code);
 	own->last_size = size;
 
 	struct hs_written *now = &encoder->now;

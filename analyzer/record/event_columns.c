@@ -14,6 +14,14 @@ enum { EXACT_TIMES = 1024, EXACT_TIMES_FIRST = 4096, COARSE_UNIT_US = 16, GRAINS
  */
 enum { PIECE_LEAST = 1024 };
 
+/* Sizes. Where they vary all the time, copies are short, and many: then all sizes apart may take less. Which
+ * way takes less is seen by trying: the other way is kept if it takes 7/8 or less, else tried again after
+ * twice as many payloads. Not where all is little.
+ */
+enum { PATIENCE_LEAST = 8, PATIENCE_MOST = 64, WORTH_BYTES = 256 /* of 1024 events */ };
+/* Smaller payloads have other weights. */
+enum { WEIGHED_EVENTS = HS_EVENTS_A_MEMBER / 2 };
+
 /* A lane is busy with so many events of a member. */
 enum { BUSY_EVENTS = HS_EVENTS_A_MEMBER / 16 };
 
@@ -21,6 +29,7 @@ void hs_event_columns_init(struct hs_event_columns *columns)
 {
 	*columns = (struct hs_event_columns){0};
 	columns->ring = HS_LANE_RING_MOST;
+	columns->payloads_left = columns->patience = PATIENCE_LEAST;
 	columns->steps = hs_allocate(HS_EVENTS_A_MEMBER * sizeof *columns->steps);
 }
 
@@ -30,6 +39,7 @@ void hs_event_columns_free(struct hs_event_columns *columns)
 	hs_bytes_free(&columns->threads);
 	hs_bytes_free(&columns->times);
 	hs_bytes_free(&columns->copies);
+	hs_bytes_free(&columns->sizes_part);
 	*columns = (struct hs_event_columns){0};
 }
 
@@ -96,7 +106,7 @@ static void put_times(struct hs_event_columns *columns, const struct scale *scal
 void hs_event_columns_add(struct hs_event_columns *columns, unsigned place, struct hs_event_lane *lane)
 {
 	hs_event_lane_init(lane);
-	hs_event_lane_start(lane, columns->ring);
+	hs_event_lane_start(lane, columns->ring, columns->sizes);
 	columns->lanes[place] = lane;
 }
 
@@ -127,7 +137,8 @@ void hs_event_columns_start(struct hs_event_columns *columns, uint64_t time_us, 
 	columns->ring = choose_ring(columns);
 	for (unsigned i = 0; i < HS_LANES; i++)
 		if (columns->lanes[i])
-			hs_event_lane_start(columns->lanes[i], columns->ring);
+			hs_event_lane_start(columns->lanes[i], columns->ring, columns->sizes);
+	columns->size_end = columns->sizes == HS_SIZES_APART ? 0 : HS_CODED_LARGE;
 	columns->room = HS_EVENTS_A_MEMBER;
 	columns->count = columns->step_count = 0;
 	columns->first = (uint32_t)events;
@@ -185,6 +196,21 @@ static void put_lanes(struct hs_event_columns *columns, enum hs_column column, s
 				     columns->lanes[i]->parts[column].count);
 }
 
+/* By the node, then lane by lane. */
+static void put_sizes_apart(struct hs_event_columns *columns, struct hs_bytes *payload)
+{
+	struct hs_bytes *part = &columns->sizes_part;
+	for (unsigned p = 0; p < HS_SIZE_PARTS; p++) {
+		part->count = 0;
+		for (unsigned i = 0; i < HS_LANES; i++) {
+			const struct hs_event_lane *lane = columns->lanes[i];
+			if (lane && lane->count)
+				hs_bytes_string(part, lane->sizes[p].data, lane->sizes[p].count);
+		}
+		put_column(columns, part, payload);
+	}
+}
+
 void hs_event_columns_put(struct hs_event_columns *columns, struct hs_bytes *payload, uint64_t last_us)
 {
 	for (unsigned i = 0; i < HS_LANES; i++) {
@@ -202,12 +228,44 @@ void hs_event_columns_put(struct hs_event_columns *columns, struct hs_bytes *pay
 	hs_bytes_varint(payload, columns->allocations);
 	hs_bytes_varint(payload, scale.unit_us);
 	hs_bytes_varint(payload, scale.grain);
+	hs_bytes_varint(payload, columns->sizes);
 	put_column(columns, &columns->copies, payload);
 	put_lanes(columns, HS_COLUMN_KIND, payload);
 	put_column(columns, &columns->threads, payload);
 	put_column(columns, &columns->times, payload);
 	put_lanes(columns, HS_COLUMN_NODE, payload);
-	put_lanes(columns, HS_COLUMN_SIZE, payload);
-	put_lanes(columns, HS_COLUMN_ENDED, payload);
+	if (columns->sizes == HS_SIZES_APART)
+		put_sizes_apart(columns, payload);
+	else
+		put_lanes(columns, HS_COLUMN_SIZE, payload);
+	for (enum hs_column i = HS_COLUMN_ENDED; i < HS_COLUMNS; i++)
+		put_lanes(columns, i, payload);
 	columns->members++;
+}
+
+static void other_sizes(struct hs_event_columns *columns)
+{
+	columns->sizes = columns->sizes == HS_SIZES_APART ? HS_SIZES_IN_COPIES : HS_SIZES_APART;
+}
+
+void hs_event_columns_weigh(struct hs_event_columns *columns, uint64_t bytes)
+{
+	uint64_t weight = bytes * 1024 / columns->count;
+	if (columns->count < WEIGHED_EVENTS)
+		return;
+	if (columns->trying) {
+		columns->trying = false;
+		columns->patience = columns->patience < PATIENCE_MOST ? columns->patience * 2 : PATIENCE_MOST;
+		if (weight * 8 <= columns->usual * 7)
+			columns->patience = PATIENCE_LEAST;
+		else
+			other_sizes(columns);
+		columns->payloads_left = columns->patience;
+		return;
+	}
+	columns->usual = weight;
+	if (weight >= WORTH_BYTES && --columns->payloads_left == 0) {
+		columns->trying = true;
+		other_sizes(columns);
+	}
 }

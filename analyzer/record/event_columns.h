@@ -17,17 +17,22 @@ struct hs_event_columns {
 	struct hs_event_lane *lanes[HS_LANES]; /* NULL: it never had events */
 	struct hs_time_step *steps; /* HS_EVENTS_A_MEMBER; pages that none reaches are never touched */
 	uint32_t step_count;
+	uint64_t size_end;          /* sizes whose code is that or more are hs_event_lane_keep_size's */
 	uint32_t first;             /* number of the first event, modulo 2^32 */
 	uint32_t count;             /* events, when the payload is put */
 	struct hs_bytes threads;    /* the column as it goes to the file */
 	struct hs_writer_cuts cuts; /* of the payload, when it is put */
 
 	/* event_columns.c's own */
-	uint32_t room;                     /* events that no lane has room for yet */
-	uint32_t ring;                     /* of each lane */
+	uint32_t room; /* events that no lane has room for yet */
+	uint32_t ring; /* of each lane */
+	enum hs_sizes sizes;
+	bool trying;                       /* the other way, in one payload */
+	uint32_t payloads_left, patience;  /* until the other way is tried; from then to the next time */
+	uint64_t usual;                    /* bytes of 1024 events, when it was not */
 	uint64_t previous_us, allocations; /* before the first event */
 	uint64_t members;                  /* made so far */
-	struct hs_bytes times, copies;     /* columns, likewise */
+	struct hs_bytes times, copies, sizes_part; /* columns, likewise */
 };
 
 void hs_event_columns_init(struct hs_event_columns *columns);
@@ -41,5 +46,7 @@ void hs_event_columns_start(struct hs_event_columns *columns, uint64_t time_us, 
 bool hs_event_columns_extend(struct hs_event_columns *columns, struct hs_event_lane *lane);
 /* Appends the payload, whose last event was at last_us, to an empty buffer. */
 void hs_event_columns_put(struct hs_event_columns *columns, struct hs_bytes *payload, uint64_t last_us);
+/* How many bytes its member took. */
+void hs_event_columns_weigh(struct hs_event_columns *columns, uint64_t bytes);
 
 #endif

@@ -7,7 +7,7 @@
  * known, by LOOK_FAR as well: of the places that begin alike, the latest is rarely the one that goes on
  * alike.
  */
-enum { LOOK = 6, LOOK_FAR = 32, PATIENCE_BITS = 5 };
+enum { LOOK = 6, LOOK_FAR = 32, PATIENCE_BITS = 4 };
 
 enum { KIND_MASK = (1 << HS_CODED_KIND_BITS) - 1 };
 
@@ -31,16 +31,22 @@ void hs_event_lane_free(struct hs_event_lane *lane)
 	free(lane->large);
 	for (unsigned i = 0; i < HS_COLUMNS; i++)
 		hs_bytes_free(&lane->parts[i]);
+	for (unsigned i = 0; i < HS_SIZE_PARTS; i++)
+		hs_bytes_free(&lane->sizes[i]);
 	*lane = (struct hs_event_lane){0};
 }
 
-void hs_event_lane_start(struct hs_event_lane *lane, uint32_t ring)
+void hs_event_lane_start(struct hs_event_lane *lane, uint32_t ring, enum hs_sizes sizes)
 {
 	lane->next = lane->limit = lane->packed = lane->events;
+	lane->far_next = lane->far;
+	lane->sizes_are = sizes;
 	lane->count = lane->put = lane->at = lane->misses = lane->copied = lane->distance = 0;
 	lane->plain_first = lane->large_count = lane->large_put = 0;
 	for (unsigned i = 0; i < HS_COLUMNS; i++)
 		lane->parts[i].count = 0;
+	for (unsigned i = 0; i < HS_SIZE_PARTS; i++)
+		lane->sizes[i].count = 0;
 	lane->ring_mask = ring - 1;
 	lane->distance_most = ring - 2 * HS_LANE_STRIDE;
 	lane->seen_shift = 64 - (unsigned)__builtin_ctz(ring);
@@ -88,6 +94,13 @@ static inline uint8_t *put_value(uint8_t *at, uint64_t value)
 	return at + 1 + two;
 }
 
+/* Mostly one byte. */
+static inline uint8_t *put_byte(uint8_t *at, uint64_t value)
+{
+	*at = (uint8_t)value;
+	return __builtin_expect(value < 0x80, 1) ? at + 1 : hs_varint_put(at, value);
+}
+
 /* `count` events in a row, the next after those in the parts, that are no copies. */
 static void put_row(struct hs_event_lane *lane, uint32_t count)
 {
@@ -97,15 +110,18 @@ static void put_row(struct hs_event_lane *lane, uint32_t count)
 	uint8_t *size = hs_bytes_room(&parts[HS_COLUMN_SIZE], (size_t)count * HS_VARINT_MOST);
 	uint8_t *ended = hs_bytes_room(&parts[HS_COLUMN_ENDED], (size_t)count * HS_VARINT_MOST);
 	const struct hs_coded_event *event = event_at(lane, lane->put), *end = event + count;
+	bool sizes_apart = lane->sizes_are == HS_SIZES_APART;
 	for (; event < end; event++) {
 		unsigned is = event->ended % HS_EVENT_KINDS;
 		*kind++ = event->ended & KIND_MASK;
 		if (is != HS_EVENT_ALLOC) {
-			ended = put_value(ended, event->ended >> HS_CODED_KIND_BITS);
+			ended = put_byte(ended, event->ended >> HS_CODED_KIND_BITS);
 			if (is == HS_EVENT_FREE)
 				continue;
 		}
 		node = put_value(node, event->node);
+		if (sizes_apart)
+			continue;
 		if (__builtin_expect(event->size != HS_CODED_LARGE, 1))
 			size = put_value(size, event->size);
 		else
@@ -116,6 +132,49 @@ static void put_row(struct hs_event_lane *lane, uint32_t count)
 	parts[HS_COLUMN_SIZE].count = (size_t)(size - parts[HS_COLUMN_SIZE].data);
 	parts[HS_COLUMN_ENDED].count = (size_t)(ended - parts[HS_COLUMN_ENDED].data);
 	lane->put += count;
+}
+
+typedef uint8_t sixteen __attribute__((vector_size(16)));
+
+static inline sixteen even_bytes(sixteen a, sixteen b)
+{
+	return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+}
+
+static inline sixteen odd_bytes(sixteen a, sixteen b)
+{
+	return __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+}
+
+/* Far blocks that have come since the last time: a column for each byte. Copies or not, each has its own. */
+static void put_far(struct hs_event_lane *lane)
+{
+	enum { AT_ONCE = 16, FAR_COLUMNS = HS_COLUMN_FAR_LANE - HS_COLUMN_FAR_LOW + 1 };
+	_Static_assert(FAR_COLUMNS == sizeof *lane->far && HS_LANE_STRIDE % AT_ONCE == 0, "no more, no less");
+	size_t count = (size_t)(lane->far_next - lane->far);
+	uint8_t *out[FAR_COLUMNS];
+	for (unsigned i = 0; i < FAR_COLUMNS; i++) {
+		out[i] = hs_bytes_room(&lane->parts[HS_COLUMN_FAR_LOW + i], HS_LANE_STRIDE);
+		lane->parts[HS_COLUMN_FAR_LOW + i].count += count;
+	}
+	/* of the last sixteen some may be what was there before */
+	for (size_t i = 0; i < count; i += AT_ONCE) {
+		sixteen far[4], even[2], odd[2], bytes;
+		memcpy(far, lane->far + i, sizeof far);
+		for (unsigned k = 0; k < 2; k++) {
+			even[k] = even_bytes(far[2 * k], far[2 * k + 1]);
+			odd[k] = odd_bytes(far[2 * k], far[2 * k + 1]);
+		}
+		bytes = even_bytes(even[0], even[1]);
+		memcpy(out[0] + i, &bytes, sizeof bytes);
+		bytes = even_bytes(odd[0], odd[1]);
+		memcpy(out[1] + i, &bytes, sizeof bytes);
+		bytes = odd_bytes(even[0], even[1]);
+		memcpy(out[2] + i, &bytes, sizeof bytes);
+		bytes = odd_bytes(odd[0], odd[1]);
+		memcpy(out[3] + i, &bytes, sizeof bytes);
+	}
+	lane->far_next = lane->far;
 }
 
 /* Events that are no copies: those that are not in the parts yet, up to `end`. */
@@ -191,6 +250,7 @@ static bool begin_copy(struct hs_event_lane *lane)
 
 void hs_event_lane_pack(struct hs_event_lane *lane)
 {
+	put_far(lane);
 	lane->count += (uint32_t)(lane->next - lane->packed);
 	if (lane->next == lane->events + lane->ring_mask + 1)
 		lane->next = lane->events;
@@ -216,8 +276,20 @@ void hs_event_lane_finish(struct hs_event_lane *lane)
 		put_plain(lane, lane->count);
 }
 
-void hs_event_lane_keep_large(struct hs_event_lane *lane, uint64_t code)
+void hs_event_lane_keep_size(struct hs_event_lane *lane, struct hs_coded_event *event, uint32_t node,
+			     uint64_t size, uint64_t code)
 {
-	lane->large = hs_grow(lane->large, lane->large_count, &lane->large_capacity, sizeof *lane->large);
-	lane->large[lane->large_count++] = code;
+	unsigned kind = event->ended % HS_EVENT_KINDS;
+	if (lane->sizes_are == HS_SIZES_IN_COPIES) {
+		event->size = HS_CODED_LARGE;
+		lane->large =
+			hs_grow(lane->large, lane->large_count, &lane->large_capacity, sizeof *lane->large);
+		lane->large[lane->large_count++] = code;
+		return;
+	}
+	event->size = 0;
+	if (kind == HS_EVENT_RESIZE)
+		event->ended += HS_EVENT_MOVE - HS_EVENT_RESIZE;
+	hs_bytes_varint(&lane->sizes[node % HS_SIZE_PARTS],
+			kind == HS_EVENT_ALLOC ? size : size << 1 | (kind == HS_EVENT_RESIZE));
 }

@@ -9,7 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What the kind, node, size and ended columns have for an event; 0 where its kind has nothing. */
+/* What the kind, node, size and ended columns have for an event; 0 where its kind has nothing. So events that
+ * end far blocks are alike, whichever these are. */
 struct hs_coded_event {
 	uint64_t ended; /* << HS_CODED_KIND_BITS | the kind's byte */
 	uint32_t node;
@@ -26,21 +27,24 @@ enum { HS_LANE_STRIDE = 1024, HS_LANE_RING_LEAST = 4096, HS_LANE_RING_MOST = 163
 struct hs_event_lane {
 	struct hs_coded_event *next;  /* where the next event goes; */
 	struct hs_coded_event *limit; /* but there hs_event_lane_pack comes first */
-	uint64_t *large;              /* codes of sizes */
-	uint32_t large_count;
-	uint32_t count; /* events, as of the last hs_event_lane_pack */
+	uint32_t *far_next;           /* where the next far block goes */
+	uint32_t count;               /* events, as of the last hs_event_lane_pack */
 
 	/* for the payload */
-	struct hs_bytes parts[HS_COLUMNS]; /* copies: but for the first one's events before it, */
-	uint32_t plain_first;              /* which are here */
-	uint32_t copied;                   /* where the last copy ended; 0: there is none */
+	struct hs_bytes parts[HS_COLUMNS];    /* copies: but for the first one's events before it, */
+	uint32_t plain_first;                 /* which are here */
+	uint32_t copied;                      /* where the last copy ended; 0: there is none */
+	struct hs_bytes sizes[HS_SIZE_PARTS]; /* apart from the events: by node */
 
 	/* event_lane.c's own */
 	struct hs_coded_event *events; /* event i is [i & ring_mask] */
 	struct hs_coded_event *packed; /* where `next` was then */
 	uint32_t ring_mask, distance_most;
 	unsigned seen_shift;
+	enum hs_sizes sizes_are;
+	uint64_t *large; /* codes of sizes */
 	size_t large_capacity;
+	uint32_t large_count;
 	uint32_t large_put; /* that are in the parts */
 	uint32_t put;       /* events that are in the parts */
 	uint32_t at;        /* events that were looked at */
@@ -48,14 +52,18 @@ struct hs_event_lane {
 	uint32_t misses;    /* since the last copy */
 	uint32_t distance;  /* of the copy that `at` is in; 0: it is in none */
 	uint32_t copy;      /* where that begins */
+	/* far blocks since the last hs_event_lane_pack: the code, lanes further on << HS_FAR_BITS */
+	uint32_t far[HS_LANE_STRIDE];
 };
 
 void hs_event_lane_init(struct hs_event_lane *lane);
 void hs_event_lane_free(struct hs_event_lane *lane);
 /* Begins a payload. Keeps `ring` events, a power of two. There is no room before hs_event_lane_pack. */
-void hs_event_lane_start(struct hs_event_lane *lane, uint32_t ring);
-/* Keeps a code that is HS_CODED_LARGE or more, of the event before `next`. */
-void hs_event_lane_keep_large(struct hs_event_lane *lane, uint64_t code);
+void hs_event_lane_start(struct hs_event_lane *lane, uint32_t ring, enum hs_sizes sizes);
+/* For sizes that do not stand in the event: all if they stand apart, else those whose code is HS_CODED_LARGE
+ * or more. The event is the lane's latest. */
+void hs_event_lane_keep_size(struct hs_event_lane *lane, struct hs_coded_event *event, uint32_t node,
+			     uint64_t size, uint64_t code);
 /* Packs what there is; then there is room for a stride. */
 void hs_event_lane_pack(struct hs_event_lane *lane);
 /* Puts all there is into the parts. */

@@ -30,7 +30,7 @@ int hs_writer_member(struct hs_writer *writer, enum hs_member_kind kind, const s
 		     uint32_t items);
 
 /* Where a payload's pieces begin, but for the first one's: ascending. Each gets codes of its own. */
-enum { HS_WRITER_CUTS_MOST = 15 };
+enum { HS_WRITER_CUTS_MOST = 31 };
 struct hs_writer_cuts {
 	size_t at[HS_WRITER_CUTS_MOST];
 	unsigned count;

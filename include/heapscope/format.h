@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#define HS_FORMAT_VERSION 3
+#define HS_FORMAT_VERSION 4
 
 /* Every member is a gzip member whose header is exactly HS_MEMBER_HEADER_BYTES long: 10 bytes of gzip header
  * with FEXTRA, XLEN = 20, one subfield "HS" of 16 bytes: struct hs_member_extra, little-endian. */
@@ -46,7 +46,8 @@ enum {
 enum { HS_LANES = 8 };
 
 /* Events, one byte each in the kind column: the kind, and 4 times how many lanes further on the ended block's
- * lane is (modulo HS_LANES; 0 of ALLOC). */
+ * lane is (modulo HS_LANES; 0 of ALLOC, and of blocks that are far). Where sizes stand apart, both kinds of
+ * realloc have HS_EVENT_MOVE. */
 enum hs_event_kind {
 	HS_EVENT_ALLOC = 0,
 	HS_EVENT_FREE = 1,
@@ -65,18 +66,31 @@ enum hs_mark_kind {
 };
 
 /* Columns of an events member, in this order, each preceded by its varint length in bytes; all but thread and
- * time lane by lane. Of kind, node, size and ended only events that are no copies have a value. */
+ * time lane by lane. Of kind, node, size and ended only events that are no copies have a value; of the far
+ * columns all events whose ended block is HS_ENDED_FAR; of sizes apart all that begin a block. */
 enum hs_column {
 	HS_COLUMN_COPIES =
 		0,          /* varint events that are none, varint events copied, varint from how far back */
 	HS_COLUMN_KIND = 1, /* one byte an event */
-	HS_COLUMN_THREAD = 2, /* runs of events of one thread; the lengths sum to the events */
-	HS_COLUMN_TIME = 3,   /* how many events happen in each unit of time */
-	HS_COLUMN_NODE = 4,   /* ALLOC, MOVE, RESIZE */
-	HS_COLUMN_SIZE = 5,   /* ALLOC, MOVE, RESIZE */
-	HS_COLUMN_ENDED = 6,  /* FREE, MOVE, RESIZE */
-	HS_COLUMNS = 7,
+	HS_COLUMN_THREAD = 2,  /* runs of events of one thread; the lengths sum to the events */
+	HS_COLUMN_TIME = 3,    /* how many events happen in each unit of time */
+	HS_COLUMN_NODE = 4,    /* ALLOC, MOVE, RESIZE */
+	HS_COLUMN_SIZE = 5,    /* ALLOC, MOVE, RESIZE; or all sizes, apart */
+	HS_COLUMN_ENDED = 6,   /* FREE, MOVE, RESIZE */
+	HS_COLUMN_FAR_LOW = 7, /* one byte each: a far block's code, */
+	HS_COLUMN_FAR_MIDDLE = 8,
+	HS_COLUMN_FAR_HIGH = 9,
+	HS_COLUMN_FAR_LANE = 10, /* lanes further on */
+	HS_COLUMNS = 11,
 };
+
+/* A block is far if its code is that or more, and less than HS_FAR_END: then this stands in the ended
+ * column, and the code in the far columns. */
+enum { HS_ENDED_FAR = 127, HS_FAR_BITS = 24, HS_FAR_END = 1 << HS_FAR_BITS };
+
+/* How sizes stand in a payload of events: those that are no copies, or all of them, by the node's id modulo
+ * HS_SIZE_PARTS. */
+enum hs_sizes { HS_SIZES_IN_COPIES = 0, HS_SIZES_APART = 1, HS_SIZE_PARTS = 8 };
 
 /* Addresses of nodes from here on, 2^32 of them, are no addresses: each stands for a place whose address is
  * not known. */

@@ -4,7 +4,7 @@ import json
 import struct
 import zlib
 
-VERSION = 3  # of the format
+VERSION = 4  # of the format
 
 
 def varint(value):
@@ -60,8 +60,9 @@ def nodes():
 
 
 def event_columns(start_us, span_us, allocations, columns, unit_us=1):
-    """columns: copies, kinds, threads, times, nodes, sizes, ended blocks. The grain is 1."""
-    return varint(start_us) + varint(span_us) + varint(allocations) + varint(unit_us) + varint(1) + \
+    """columns: copies, kinds, threads, times, nodes, sizes, ended blocks, none of which is far. The grain is 1."""
+    columns = [*columns, b"", b"", b"", b""]
+    return varint(start_us) + varint(span_us) + varint(allocations) + varint(unit_us) + varint(1) + varint(0) + \
         b"".join(varint(len(column)) + bytes(column) for column in columns)
 
 

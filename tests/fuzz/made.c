@@ -177,12 +177,12 @@ static void write_frameless(struct writer *w)
 static void write_packed(struct writer *w)
 {
 	static const uint8_t payload[] = {
-		0, 60, 0, 16, 2, /* from 0 to 60 us, units of 16 us, grains of 2 events */
+		0, 60, 0, 16, 2, 0, /* from 0 to 60 us, units of 16 us, grains of 2 events */
 		6, 4,  6, 2,  0, 4,  4, 4,   0, 1, 0, 2, /* allocation, free, allocation, move; then copies */
 		5, 5,  1, 1,  2, 18,                     /* threads 1, 2, 1: three, one and ten events */
 		3, 4,  3, 1, /* four events in the first unit, one in the second; the rest in the fourth */
 		3, 3,  0, 0,  3, 11, 0, 101, /* node 1; 10 bytes, the same, 100 */
-		2, 0,  0};
+		2, 0,  0, 0,  0, 0,  0};
 	struct bytes copy = {(uint8_t *)payload, sizeof payload, sizeof payload};
 	write_header(w);
 	add_module(w, "/home/me/prog", MAIN_PROGRAM);
@@ -192,9 +192,40 @@ static void write_packed(struct writer *w)
 	write_member(w, EVENTS, &copy, 14);
 }
 
+/* Sizes apart from the events of two threads; blocks that are far. */
+static void write_apart(struct writer *w)
+{
+	static const uint8_t payload[] = {
+		0, 1, 0,  1,  1, 1,  /* from 0 to 1 us, sizes apart */
+		0, 3, 0,  2,  0,     /* no copies; allocation, realloc, and in the other lane allocation */
+		4, 3, 1,  1,  2,     /* thread 1 twice, thread 2 */
+		1, 0, 3,  3,  1, 3,  /* none at 0 us; node 1 */
+		2, 0, 0,             /* no nodes 0, 8... in either lane; */
+		5, 2, 10, 41, 1, 30, /* 10 bytes, 20 in place; 30 */
+		2, 0, 0,  2,  0, 0,  2, 0, 0, 2, 0, 0,
+		2, 0, 0,  2,  0, 0,  1, 0, 0, 0, 0, 0}; /* the latest block; none is far */
+	struct bytes copy = {(uint8_t *)payload, sizeof payload, sizeof payload};
+	uint64_t blocks[100];
+	write_header(w);
+	add_module(w, "/home/me/prog", MAIN_PROGRAM);
+	write_modules(w);
+	add_node(w, 0, 0, 0x1001);
+	write_nodes(w);
+	write_member(w, EVENTS, &copy, 3);
+	w->time_us = 1;
+	count_allocation(w, 1);
+	count_allocation(w, 1);
+	count_allocation(w, 2);
+	for (int i = 0; i < 100; i++)
+		blocks[i] = event_alloc(w, 1, 1, 1, 8);
+	for (int i = 0; i < 20; i++)
+		event_free(w, 1 + i % 2, 2, blocks[i * 37 % 100]);
+	write_events(w);
+}
+
 void fuzz_seed_files(fuzz_add *add, void *context)
 {
-	for (int i = 0; i < 5; i++) {
+	for (int i = 0; i < 6; i++) {
 		struct writer writer;
 		writer_start(&writer);
 		if (i < 2)
@@ -203,8 +234,10 @@ void fuzz_seed_files(fuzz_add *add, void *context)
 			write_recursive(&writer);
 		else if (i == 3)
 			write_frameless(&writer);
-		else
+		else if (i == 4)
 			write_packed(&writer);
+		else
+			write_apart(&writer);
 		if (i == 1)
 			write_rest(&writer);
 		add(context, writer.file.data, writer.file.count);

@@ -8,7 +8,8 @@ import zlib
 
 HEADER, MODULES, NODES, EVENTS, SAMPLES, MARKS, SYMBOLS, THREADS, FOOTER = range(1, 10)
 ALLOC, FREE, MOVE, RESIZE = range(4)
-LANES = 8
+LANES = SIZE_PARTS = 8
+FAR = 127
 
 
 def members(data):
@@ -64,16 +65,20 @@ class Cursor:
 
 def event_codes(columns, items):
     """[(kind, lanes from the event's to the ended block's, code of the node, of the size, of the ended block)] of a payload, lane
-    by lane."""
-    copies, kinds, _, _, nodes, sizes, ended = columns
+    by lane. The column of sizes is None if they stand apart."""
+    copies, kinds, _, _, nodes, sizes, ended, *far = columns
     codes = []
 
     def take(count):
         for _ in range(count):
             further, kind = divmod(kinds.byte(), 4)
             assert further < (1 if kind == ALLOC else LANES)
-            node, size = (nodes.varint(), sizes.varint()) if kind != FREE else (None, None)
-            codes.append((kind, further, node, size, ended.varint() if kind != ALLOC else None))
+            node = nodes.varint() if kind != FREE else None
+            size = sizes.varint() if sizes and kind != FREE else None
+            assert sizes or kind != RESIZE
+            end = ended.varint() if kind != ALLOC else None
+            assert end != FAR or not further
+            codes.append((kind, further, node, size, end))
 
     while not copies.done():
         take(copies.varint())
@@ -82,6 +87,12 @@ def event_codes(columns, items):
         for _ in range(count):
             codes.append(codes[-distance])
     take(items - len(codes))
+    for at, (kind, _, node, size, end) in enumerate(codes):
+        if end == FAR:
+            low, middle, high, further = (column.byte() for column in far)
+            code = low + 256 * middle + 65536 * high
+            assert further < LANES and code >= FAR
+            codes[at] = kind, further, node, size, code
     return codes
 
 
@@ -224,7 +235,7 @@ class Recording:
             self.names[module, address] = frames
 
     def events(self):
-        """All events in order, as FORMAT.md's seven columns give them; blocks by the number of their allocation in the file."""
+        """All events in order, as FORMAT.md's columns give them; blocks by the number of their allocation in the file."""
         number = 0  # of allocations so far
         begun = [[] for _ in range(LANES)]  # their numbers, by lane
         successor, last_size, last_node = {}, {}, {}  # (lane, node); (lane, node); thread
@@ -239,8 +250,11 @@ class Recording:
             assert cursor.varint() == time
             last_time = time + cursor.varint()
             assert cursor.varint() == number
-            unit, grain = cursor.varint(), cursor.varint()
-            columns = [Cursor(cursor.bytes(cursor.varint())) for _ in range(7)]
+            unit, grain, apart = cursor.varint(), cursor.varint(), cursor.varint()
+            assert apart in (0, 1)
+            columns = [Cursor(cursor.bytes(cursor.varint())) for _ in range(18 if apart else 11)]
+            if apart:
+                columns[5:5 + SIZE_PARTS], size_parts = [None], columns[5:5 + SIZE_PARTS]
             assert cursor.done()
             times = iter(event_times(columns[3], items, time, last_time, unit, grain))
             time = last_time
@@ -248,6 +262,10 @@ class Recording:
             lane_events = [0] * LANES
             for thread, length in runs:
                 lane_events[thread % LANES] += length
+            if apart:
+                sizes_apart = {(part, lane): Cursor(column.bytes(column.varint()))
+                               for part, column in enumerate(size_parts) for lane in range(LANES) if lane_events[lane]}
+                assert all(column.done() for column in size_parts)
             codes = iter(event_codes(columns, items))
             codes_of = [iter(list(itertools.islice(codes, count))) for count in lane_events]
             last_ended = {(lane, other): len(begun[other]) for lane in range(LANES) for other in range(LANES)}
@@ -274,12 +292,19 @@ class Recording:
                     successor[lane, previous] = node
                     last_node[thread] = node
                     assert 0 <= node <= nodes_known, "nodes stand before the events that use them"
-                    size = last_size.get((lane, node), 0) if size_code == 0 else size_code - 1
+                    if apart:
+                        size = sizes_apart[node % SIZE_PARTS, lane].varint()
+                        if event_kind == MOVE:
+                            size, in_place = divmod(size, 2)
+                            event_kind += in_place
+                    else:
+                        size = last_size.get((lane, node), 0) if size_code == 0 else size_code - 1
                     last_size[lane, node] = size
                     begun[lane].append(number)
                     yield Event(event_kind, thread, event_time, node, size, ended, number)
                     number += 1
-            assert all(column.done() for column in columns)
+            assert all(column.done() for column in columns if column)
+            assert not apart or all(part.done() for part in sizes_apart.values())
 
     def replay(self):
         """Follows every block; raises if a block ends twice. Returns a Replay, whose totals must be the footer's."""

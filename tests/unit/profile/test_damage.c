@@ -221,8 +221,6 @@ static void warned(struct writer *w, uint64_t events, const char *because)
 	writer_free(w);
 }
 
-enum { COPIES, KIND, THREAD, TIME, NODE, SIZE, ENDED, COLUMNS };
-
 struct column {
 	const char *bytes;
 	size_t count;
@@ -230,7 +228,7 @@ struct column {
 
 /* What stands before the columns. */
 struct head {
-	uint64_t previous_us, span_us, allocations, unit_us, grain;
+	uint64_t previous_us, span_us, allocations, unit_us, grain, sizes;
 };
 
 /* Appends an events member with exactly these columns. */
@@ -243,6 +241,7 @@ static void write_columns(struct writer *w, const struct head *head, uint32_t it
 	put_number(&payload, head->allocations);
 	put_number(&payload, head->unit_us);
 	put_number(&payload, head->grain);
+	put_number(&payload, head->sizes);
 	for (int i = 0; i < COLUMNS; i++) {
 		put_number(&payload, columns[i].count);
 		for (size_t k = 0; k < columns[i].count; k++)
@@ -253,9 +252,9 @@ static void write_columns(struct writer *w, const struct head *head, uint32_t it
 }
 
 /* One allocation of 9 bytes at node 1, thread 1, 1 us after the beginning. */
-static const struct head good_head = {0, 1, 0, 1, 1};
-static const struct column good[COLUMNS] = {{"", 0},   {"\0", 1},   {"\1\1", 2}, {"\0", 1},
-					    {"\3", 1}, {"\x0a", 1}, {"", 0}};
+static const struct head good_head = {0, 1, 0, 1, 1, 0};
+static const struct column good[COLUMNS] = {{"", 0},   {"\0", 1}, {"\1\1", 2},
+					    {"\0", 1}, {"\3", 1}, {"\x0a", 1}};
 
 static void warned_head(struct head head, uint64_t events, const char *because)
 {
@@ -283,20 +282,21 @@ static void test_wrong_heads(void)
 			  misfit[] = "columns do not fit together";
 	static const char unit[] = "its unit of time is impossible", impossible[] = "its time is impossible";
 	warned_head(good_head, 1, "without its closing record");
-	warned_head((struct head){0, 1, 5, 1, 1}, 0, missing);
-	warned_head((struct head){7, 1, 0, 1, 1}, 0, missing);
-	warned_head((struct head){0, 0, 0, 1, 1}, 0, misfit); /* the event is later than the last one */
-	warned_head((struct head){0, 2, 0, 1, 1}, 0, misfit); /* 1 us is missing */
-	warned_head((struct head){0, 2, 0, 2, 1}, 1,
+	warned_head((struct head){0, 1, 5, 1, 1, 0}, 0, missing);
+	warned_head((struct head){7, 1, 0, 1, 1, 0}, 0, missing);
+	warned_head((struct head){0, 0, 0, 1, 1, 0}, 0, misfit); /* the event is later than the last one */
+	warned_head((struct head){0, 2, 0, 1, 1, 0}, 0, misfit); /* 1 us is missing */
+	warned_head((struct head){0, 2, 0, 2, 1, 0}, 1,
 		    "without its closing record"); /* 2 is when the second unit begins */
-	warned_head((struct head){0, 3, 0, 2, 1}, 1, "without its closing record"); /* 3 lies in it */
-	warned_head((struct head){0, 4, 0, 2, 1}, 0, misfit);
-	warned_head((struct head){0, 1, 0, 0, 1}, 0, unit);
-	warned_head((struct head){0, 1, 0, (1 << 20) + 1, 1}, 0, unit);
-	warned_head((struct head){0, 1, 0, 1, 0}, 0, unit);
-	warned_head((struct head){0, 1, 0, 1, 65537}, 0, unit);
-	warned_head((struct head){UINT64_MAX, 1, 0, 1, 1}, 0, impossible);
-	warned_head((struct head){0, UINT64_MAX, 0, 1, 1}, 0, impossible);
+	warned_head((struct head){0, 3, 0, 2, 1, 0}, 1, "without its closing record"); /* 3 lies in it */
+	warned_head((struct head){0, 4, 0, 2, 1, 0}, 0, misfit);
+	warned_head((struct head){0, 1, 0, 0, 1, 0}, 0, unit);
+	warned_head((struct head){0, 1, 0, (1 << 20) + 1, 1, 0}, 0, unit);
+	warned_head((struct head){0, 1, 0, 1, 0, 0}, 0, unit);
+	warned_head((struct head){0, 1, 0, 1, 65537, 0}, 0, unit);
+	warned_head((struct head){0, 1, 0, 1, 1, 2}, 0, "its sizes stand where this program does not know");
+	warned_head((struct head){UINT64_MAX, 1, 0, 1, 1, 0}, 0, impossible);
+	warned_head((struct head){0, UINT64_MAX, 0, 1, 1, 0}, 0, impossible);
 }
 
 static void test_wrong_columns(void)
@@ -337,6 +337,98 @@ static void test_wrong_columns(void)
 	warned_column(SIZE, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\1", 10, 1, "an impossible size");
 	warned_column(SIZE, "", 0, 1, misfit);
 	warned_column(ENDED, "\0", 1, 1, misfit);
+	warned_column(FAR_LOW, "\0", 1, 1, misfit);
+	warned_column(FAR_MIDDLE, "\0", 1, 1, misfit);
+	warned_column(FAR_HIGH, "\0", 1, 1, misfit);
+	warned_column(FAR_LANE, "\0", 1, 1, misfit);
+}
+
+/* A free with these columns, those of far blocks in their order. */
+static void warned_far(const char *kind, struct column ended, const char *const *far, const char *because)
+{
+	struct writer w;
+	struct column columns[COLUMNS];
+	memcpy(columns, good, sizeof columns);
+	columns[KIND] = (struct column){kind, 1};
+	columns[NODE] = columns[SIZE] = (struct column){"", 0};
+	columns[ENDED] = ended;
+	for (int i = FAR_LOW; i <= FAR_LANE; i++) /* a byte, or none */
+		columns[i] =
+			(struct column){far[i - FAR_LOW] ? far[i - FAR_LOW] : "", far[i - FAR_LOW] != NULL};
+	start(&w);
+	write_columns(&w, &good_head, 1, columns);
+	warned(&w, 0, because);
+}
+
+static void test_wrong_far(void)
+{
+	static const char misfit[] = "its columns do not fit together",
+			  missing[] = "an event ends a block that is not live";
+	const struct column is_far = {"\177", 1}, near = {"\176", 1},
+			    very = {"\xff\xff\xff\xff\xff\xff\xff\xff\xff\1", 10};
+	const char *whole[] = {"\0", "\0", "\0", "\0"}, *most[] = {"\xff", "\xff", "\xff", "\7"},
+		   *lane[] = {"\0", "\0", "\0", "\10"}, *none[4] = {NULL};
+	warned_far("\1", is_far, whole, missing);
+	warned_far("\1", is_far, most, missing);
+	warned_far("\1", very, none, missing);
+	warned_far("\1", is_far, lane, misfit);  /* no such lane */
+	warned_far("\5", is_far, whole, misfit); /* lanes told twice */
+	warned_far("\1", near, whole, misfit);
+	warned_far("\1", is_far, none, misfit);
+	for (int i = 0; i < 4; i++) {
+		const char *three[4];
+		memcpy(three, whole, sizeof three);
+		three[i] = NULL;
+		warned_far("\1", is_far, three, misfit);
+	}
+}
+
+/* Two events of thread 1 with sizes apart: an allocation at node 1 and `kind`. `parts`: the sizes of nodes 0
+ * to 2. */
+static void warned_apart(uint8_t kind, const struct column *parts, uint64_t events, const char *because)
+{
+	struct writer w;
+	struct bytes payload = {0};
+	/* from 0 to 1 us; no copies; kinds; 2 * 1 + 1, thread 1; no event at 0 us; nodes, of two events that
+	 * begin */
+	const uint8_t first[] = {0, 1, 0, 1, 1, 1, 0, 2, 0, kind, 2, 3, 1, 1, 0, 2, 3, 1}, none[] = {1, 0};
+	start(&w);
+	for (size_t i = 0; i < sizeof first; i++)
+		put_byte(&payload, first[i]);
+	for (int p = 0; p < 8; p++) {
+		const struct column *part = p < 3 ? &parts[p] : &(struct column){(const char *)none + 1, 1};
+		put_number(&payload, part->count);
+		for (size_t i = 0; i < part->count; i++)
+			put_byte(&payload, (uint8_t)part->bytes[i]);
+	}
+	put_byte(&payload, kind ? 1 : 0); /* the latest block ends */
+	for (int i = 0; i < (kind ? 5 : 4); i++)
+		put_byte(&payload, 0);
+	write_member(&w, EVENTS, &payload, 2);
+	free(payload.data);
+	warned(&w, events, because);
+}
+
+static void test_wrong_sizes_apart(void)
+{
+	static const char misfit[] = "its columns do not fit together",
+			  has_none[] = "an allocation has no size", fine[] = "without its closing record",
+			  huge[] = "an impossible size";
+	const struct column none = {"\0", 1}, one = {"\1\5", 2}, two = {"\2\5\5", 3}, three = {"\3\5\5\5", 4},
+			    half = {"\2\5\x80", 3}, less = {"\3\5\5", 3}, more = {"\2\5\5\0", 4},
+			    empty = {"", 0}, large = {"\x0b\5\xff\xff\xff\xff\xff\xff\xff\xff\xff\1", 12};
+	warned_apart(0, (struct column[]){none, two, none}, 2, fine);
+	warned_apart(2, (struct column[]){none, two, none}, 2, fine);
+	warned_apart(3, (struct column[]){none, two, none}, 0, misfit); /* reallocs are told apart by sizes */
+	warned_apart(0, (struct column[]){none, one, none}, 0, misfit);
+	warned_apart(0, (struct column[]){none, three, none}, 0, misfit);
+	warned_apart(0, (struct column[]){one, one, none}, 1, has_none); /* of another node */
+	warned_apart(0, (struct column[]){none, none, two}, 0, has_none);
+	warned_apart(0, (struct column[]){none, half, none}, 0, misfit);
+	warned_apart(0, (struct column[]){none, less, none}, 0, misfit);
+	warned_apart(0, (struct column[]){none, more, none}, 0, misfit);
+	warned_apart(0, (struct column[]){empty, two, none}, 0, misfit);
+	warned_apart(0, (struct column[]){none, large, none}, 1, huge);
 }
 
 static void test_wrong_blocks(void)
@@ -547,6 +639,8 @@ int main(void)
 	test_flip_every_bit();
 	test_wrong_heads();
 	test_wrong_columns();
+	test_wrong_far();
+	test_wrong_sizes_apart();
 	test_wrong_blocks();
 	test_wrong_lane();
 	test_order_of_members();

@@ -97,12 +97,23 @@ static void one_event(struct hs_encoder *encoder, uint32_t thread, uint64_t now_
 	}
 }
 
+/* Of the events: sizes stand apart in the second one. */
+static void begin_third(struct hs_encoder *encoder, uint32_t third)
+{
+	CHECK(hs_encoder_flush(encoder) == 0);
+	encoder->columns.sizes = third == 1 ? HS_SIZES_APART : HS_SIZES_IN_COPIES;
+	hs_event_columns_start(&encoder->columns, encoder->time_us, encoder->now.events,
+			       encoder->now.allocations);
+}
+
 /* Threads take turns after one event or a few; some are far busier than others. */
 static void write_events(struct hs_encoder *encoder)
 {
 	uint64_t now_us = 0;
 	uint32_t thread = 1;
 	for (uint32_t i = 0; i < EVENTS; i++) {
+		if (i % (EVENTS / 3) == 0)
+			begin_third(encoder, i / (EVENTS / 3));
 		if (i % 1000 == 0 && encoder->node_count <= NODES) /* the tables grow */
 			hs_encoder_node(encoder, 0, 0, 0x1000 + i * 16);
 		if (random_below(3))
@@ -123,13 +134,14 @@ static void write_file(const char *path)
 	int fd = open(path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
 	CHECK(fd >= 0);
 	hs_encoder_init(&encoder, packer, fd);
-	CHECK(hs_encoder_json(&encoder, HS_MEMBER_HEADER, "{\"version\":3,\"program\":\"/p\"}") == 0);
+	CHECK(hs_encoder_json(&encoder, HS_MEMBER_HEADER, "{\"version\":4,\"program\":\"/p\"}") == 0);
 	for (uint32_t i = 1; i <= THREADS; i++)
 		CHECK_NUMBER(hs_encoder_thread(&encoder, i, i), i);
 	write_events(&encoder);
 	CHECK(hs_encoder_flush(&encoder) == 0);
 	CHECK_NUMBER(encoder.written.events, EVENTS);
 	CHECK_NUMBER(encoder.written.live_bytes, heap);
+	CHECK_NUMBER(encoder.columns.members, 6);
 	close(fd);
 	hs_encoder_free(&encoder);
 	hs_packer_free(packer);

@@ -289,7 +289,7 @@ static void test_coarse_times(void)
 					   * units on the rest: 48, 49, 50 us */
 					  3, 2 << 1, 1 << 1 | 1, 1, 4, 3, 1, 0, 0, 4, 11, 0, 0,
 					  0, /* node 1, 10 B */
-					  4, 0, 0, 0, 0};
+					  4, 0, 0, 0, 0, 0, 0, 0, 0};
 	struct writer w;
 	struct bytes payload = {0};
 	start(&w, 1);
@@ -298,6 +298,7 @@ static void test_coarse_times(void)
 	put_number(&payload, 0);
 	put_number(&payload, 16);
 	put_number(&payload, 2);
+	put_number(&payload, 0);
 	for (size_t i = 0; i < sizeof columns; i++)
 		put_byte(&payload, columns[i]);
 	write_member(&w, EVENTS, &payload, 8);

@@ -131,10 +131,10 @@ void writer_free(struct writer *writer)
 	free(writer->nodes.data);
 	free(writer->names.data);
 	free(writer->symbols.data);
-	for (int i = 0; i < 7; i++)
+	for (int i = 0; i < COLUMNS; i++)
 		free(writer->columns[i].data);
 	for (int i = 0; i < LANES; i++) {
-		for (int k = 0; k < 7; k++)
+		for (int k = 0; k < COLUMNS; k++)
 			free(writer->lanes[i].columns[k].data);
 		free(writer->lanes[i].successor);
 		free(writer->lanes[i].last_size);
@@ -240,8 +240,6 @@ void write_symbols(struct writer *writer)
 /* ---- events ---------------------------------------------------------------------------------------------
  */
 
-enum { COPIES, KIND, THREAD, TIME, NODE, SIZE, ENDED };
-
 static void end_run(struct writer *writer)
 {
 	if (writer->run_length) {
@@ -302,13 +300,21 @@ static void put_end(struct writer *writer, uint32_t thread, uint64_t block)
 	struct place place = place_of(writer, thread, block);
 	/* a writer may choose: by whether the block's number is odd */
 	int64_t step = (int64_t)(place.number - lane->last_ended[place.lane]);
-	if (place.number % 2)
-		put_number(&lane->columns[ENDED],
-			   (writer->lanes[place.lane].allocations - 1 - place.number) * 2);
-	else
-		put_number(&lane->columns[ENDED],
-			   step < 0 ? (uint64_t)(-step) * 4 - 1 : (uint64_t)step * 4 + 1);
+	uint64_t code = place.number % 2 ? (writer->lanes[place.lane].allocations - 1 - place.number) * 2
+			: step < 0       ? (uint64_t)(-step) * 4 - 1
+					 : (uint64_t)step * 4 + 1;
 	lane->last_ended[place.lane] = place.number;
+	if (code < 127 || code >= 1 << 24) {
+		put_number(&lane->columns[ENDED], code);
+		return;
+	}
+	uint8_t *kind = &lane->columns[KIND].data[lane->columns[KIND].count - 1];
+	put_byte(&lane->columns[ENDED], 127);
+	put_byte(&lane->columns[FAR_LOW], (uint8_t)(code % 256));
+	put_byte(&lane->columns[FAR_MIDDLE], (uint8_t)(code / 256 % 256));
+	put_byte(&lane->columns[FAR_HIGH], (uint8_t)(code / 65536));
+	put_byte(&lane->columns[FAR_LANE], *kind / 4);
+	*kind %= 4;
 }
 
 uint64_t count_allocation(struct writer *writer, uint32_t thread)
@@ -382,7 +388,8 @@ void write_events(struct writer *writer)
 	put_number(&payload, writer->payload_allocations);
 	put_number(&payload, 1); /* unit */
 	put_number(&payload, 1); /* grain */
-	for (int i = 0; i < 7; i++) {
+	put_number(&payload, 0); /* sizes in copies */
+	for (int i = 0; i < COLUMNS; i++) {
 		struct bytes *column = &writer->columns[i];
 		for (int k = 0; k < LANES; k++) {
 			struct bytes *part = &writer->lanes[k].columns[i];

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FORMAT "3" /* FORMAT.md's version */
+#define FORMAT "4" /* FORMAT.md's version */
 
 enum {
 	HEADER = 1,
@@ -33,10 +33,13 @@ void put_text(struct bytes *bytes, const char *text);
 
 enum { LANES = 8 };
 
+/* Of an events member, in their order. */
+enum { COPIES, KIND, THREAD, TIME, NODE, SIZE, ENDED, FAR_LOW, FAR_MIDDLE, FAR_HIGH, FAR_LANE, COLUMNS };
+
 /* Threads with the same id modulo LANES. */
 struct lane {
-	struct bytes columns[7]; /* of the payload in the making; not thread and time */
-	uint32_t *successor;     /* of each node */
+	struct bytes columns[COLUMNS]; /* of the payload in the making; not thread and time */
+	uint32_t *successor;           /* of each node */
 	uint64_t *last_size;
 	uint64_t allocations;
 	uint64_t last_ended[LANES]; /* by the block's lane */
@@ -50,7 +53,8 @@ struct place {
 
 struct writer {
 	struct bytes file;
-	struct bytes modules, nodes, names, symbols, columns[7]; /* payloads in the making; thread and time */
+	struct bytes modules, nodes, names, symbols,
+		columns[COLUMNS]; /* payloads in the making; thread and time */
 	struct lane lanes[LANES];
 	uint32_t module_items, node_items, name_items, symbol_items, event_items;
 	uint32_t module_count, node_count, node_capacity;

@@ -137,7 +137,8 @@ static void test_bytes(void)
 	check_member(HS_MEMBER_NODES, 2, (uint8_t[]){1, 1, 0, 0x80, 0x40, 1, 0, 16}, 8);
 	check_member(HS_MEMBER_EVENTS, 4,
 		     (uint8_t[]){
-			     0, 6,  0, 1,  1,  /* from 0 to 6 us, no allocations before; exact */
+			     0, 6,  0, 1,  1,
+			     0,                /* from 0 to 6 us, no allocations before; exact */
 			     0,                /* no copies */
 			     4, 0,  0, 2,  29, /* alloc, alloc, move, free seven lanes on */
 			     4, 5,  1, 1,  2,  /* three events of thread 1, one of thread 2 */
@@ -146,22 +147,24 @@ static void test_bytes(void)
 			     3, 3,  1, 3, /* nodes 1 (from 0), 1 (from 1), 2 (from 1) */
 			     3, 17, 0, 65, /* 16, as before, 64 */
 			     2, 1,  2,     /* 0 as before the payload; one is younger than allocation 1 */
+			     0, 0,  0, 0,  /* no far blocks */
 		     },
-		     33);
+		     38);
 	check_member(HS_MEMBER_SAMPLES, 2, (uint8_t[]){0, 10, 0xac, 2, 2, 0xad, 2}, 7);
 	check_member(HS_MEMBER_THREADS, 2, (uint8_t[]){1, 0xbc, 5, 4, 'm', 'a', 'i', 'n', 2, 0xbd, 5, 0}, 12);
 	check_member(HS_MEMBER_EVENTS, 1,
 		     (uint8_t[]){
-			     6, 1,  3, 1, 1, /* 6 us, one more; three allocations */
-			     0,              /* no copies */
-			     1, 31,          /* resize of a block seven lanes on */
-			     2, 1,  2,       /* thread 2 */
-			     1, 0,           /* no event at 6 us */
-			     1, 5,           /* node 2, from 0: 1 + zigzag 4 */
-			     1, 65,          /* 64, new to the lane */
-			     1, 0,           /* the latest allocation */
+			     6, 1,  3, 1, 1, 0, /* 6 us, one more; three allocations */
+			     0,                 /* no copies */
+			     1, 31,             /* resize of a block seven lanes on */
+			     2, 1,  2,          /* thread 2 */
+			     1, 0,              /* no event at 6 us */
+			     1, 5,              /* node 2, from 0: 1 + zigzag 4 */
+			     1, 65,             /* 64, new to the lane */
+			     1, 0,              /* the latest allocation */
+			     0, 0,  0, 0,       /* no far blocks */
 		     },
-		     19);
+		     24);
 
 	CHECK_NUMBER(encoder.written.events, 5);
 	CHECK_NUMBER(encoder.written.allocations, 4);
@@ -191,7 +194,7 @@ static void test_runs(void)
 	/* Ended blocks: 0 as before the payload; 1 and 2, one onwards each; 5, none is younger; 4, one is. */
 	check_member(HS_MEMBER_EVENTS, 11,
 		     (uint8_t[]){
-			     0,  4,  0, 1,  1,                      /* from 0 to 4 us */
+			     0,  4,  0, 1,  1, 0,                   /* from 0 to 4 us */
 			     0,                                     /* no copies */
 			     11, 0,  0, 0,  0, 0, 0, 1, 1, 1, 1, 1, /* six allocations, five frees */
 			     2,  21, 1,                             /* eleven events of thread 1 */
@@ -199,9 +202,9 @@ static void test_runs(void)
 					       rest */
 			     6,  3,  1, 0,  0, 0, 0, /* node 1 from 0; from 1 to itself, then as remembered */
 			     6,  9,  0, 0,  0, 0, 0, /* 8 bytes each */
-			     5,  1,  5, 5,  0, 2,
+			     5,  1,  5, 5,  0, 2, 0, 0, 0, 0, /* no far blocks */
 		     },
-		     45);
+		     50);
 	end();
 }
 
@@ -217,7 +220,7 @@ static void test_thread_runs(void)
 	check_member(
 		HS_MEMBER_EVENTS, 6,
 		(uint8_t[]){
-			0,  1, 0, 1, 1,                /* from 0 to 1 us */
+			0,  1, 0, 1, 1, 0,             /* from 0 to 1 us */
 			0,                             /* no copies */
 			6,  0, 0, 0, 0, 0, 0,          /* allocations */
 			10, 1, 1, 1, 2, 0, 1, 3, 0, 1, /* 1, 2, back to 1, 3, back to 1, */
@@ -225,9 +228,9 @@ static void test_thread_runs(void)
 			1,  0,                         /* none at 0 us */
 			6,  3, 1, 0, 3, 1, 3, /* each lane's: from 0 to 1, from 1 to itself, as remembered */
 			6,  9, 0, 0, 9, 0, 9, /* 8 bytes each */
-			0,
+			0,  0, 0, 0, 0,       /* no far blocks */
 		},
-		41);
+		46);
 	end();
 }
 
@@ -245,7 +248,7 @@ static void test_copies(void)
 	 * from the third allocation on the two events repeat; and the free before it is one of them. */
 	check_member(HS_MEMBER_EVENTS, 12,
 		     (uint8_t[]){
-			     0, 1,  0, 1, 1,    /* from 0 to 1 us */
+			     0, 1,  0, 1, 1, 0, /* from 0 to 1 us */
 			     3, 5,  7, 2,       /* five events, then seven that are those two earlier */
 			     5, 0,  1, 0, 1, 0, /* allocations and frees in turn */
 			     2, 23, 1,          /* twelve events of thread 1 */
@@ -253,8 +256,9 @@ static void test_copies(void)
 			     3, 3,  1, 0,       /* nodes */
 			     3, 9,  0, 0,       /* sizes */
 			     2, 0,  0,          /* each the latest */
+			     0, 0,  0, 0,       /* no far blocks */
 		     },
-		     31);
+		     36);
 	end();
 }
 
@@ -286,10 +290,10 @@ static void test_copies_from_afar(void)
 	write_out();
 	check_node_1();
 	/* from 0 to 1 us; then what is copied: of the ten the last seven, each of the one before; the second
-	 * row of 32; the beginning of the third; and after its other 26 and one more the second row, all of
+	 * row of 32; the beginning of the third; and after its other 26 and one more the first row, all of
 	 * it */
-	at = memcpy(at, (uint8_t[]){0, 1, 0, 1, 1, 12, 3, 7, 1, 32, 32, 32, 1, 6, 33, 27, 32, 66}, 18);
-	at += 18;
+	at = memcpy(at, (uint8_t[]){0, 1, 0, 1, 1, 0, 12, 3, 7, 1, 32, 32, 32, 1, 6, 33, 27, 32, 98}, 19);
+	at += 19;
 	*at = 3 + 32 + 1 + 27; /* kinds: allocations */
 	at += 1 + 63;
 	/* 140 events of thread 1; none at 0 us; nodes: 1 from 0, then from 1, then as before */
@@ -306,7 +310,7 @@ static void test_copies_from_afar(void)
 	for (unsigned i = 0; i < 26; i++)
 		*at++ = (uint8_t)(71 + i);
 	*at++ = 62;
-	at++; /* no block ended */
+	at += 5; /* no block ended, near or far */
 	check_member(HS_MEMBER_EVENTS, 140, expected, (size_t)(at - expected));
 	end();
 }
@@ -387,56 +391,19 @@ static void test_lanes(void)
 	 * Blocks of thread 1 are 0xa0, 0xc0 and 0xd0, of thread 2 0xb0 and the same 0xd0 later. */
 	check_member(HS_MEMBER_EVENTS, 8,
 		     (uint8_t[]){
-			     0,
-			     1,
-			     0,
-			     1,
-			     1, /* from 0 to 1 us */
-			     0, /* no copies */
+			     0, 1, 0, 1, 1, 0, /* from 0 to 1 us */
+			     0,                /* no copies */
 			     /* thread 1: alloc, alloc, move, free; thread 2: alloc, free, free, resize */
-			     8,
-			     0,
-			     0,
-			     6,
-			     5,
-			     0,
-			     29,
-			     29,
-			     31,
-			     9,
-			     1,
-			     1,
-			     1,
-			     2,
-			     0,
-			     0,
-			     0,
-			     2,
-			     0, /* in turn, but two of thread 2 before the last */
-			     1,
-			     0, /* none at 0 us */
-			     5,
-			     3,
-			     1,
-			     3,
-			     5,
-			     1, /* 0 to 1, 1, 2; 0 to 2, 2 */
-			     5,
-			     9,
-			     0,
-			     25,
-			     17,
-			     33, /* 8, again, 24; 16, 32 */
+			     8, 0, 0, 6, 5, 0, 29, 29, 31, 9, 1, 1, 1, 2, 0, 0, 0, 2,
+			     0,                   /* in turn, but two of thread 2 before the last */
+			     1, 0,                /* none at 0 us */
+			     5, 3, 1, 3, 5, 1,    /* 0 to 1, 1, 2; 0 to 2, 2 */
+			     5, 9, 0, 25, 17, 33, /* 8, again, 24; 16, 32 */
 			     /* thread 2's latest; its latest; thread 1's 0 as before the payload, 1: one is
 			      * younger, the latest */
-			     5,
-			     0,
-			     0,
-			     1,
-			     2,
-			     0,
+			     5, 0, 0, 1, 2, 0, 0, 0, 0, 0, /* no far blocks */
 		     },
-		     45);
+		     50);
 	CHECK_NUMBER(encoder.now.live_blocks, 0);
 	CHECK_NUMBER(encoder.now.frees, 3);
 	CHECK_NUMBER(encoder.now.temporary, 1); /* the last */
@@ -457,7 +424,7 @@ static void test_copies_in_lanes(void)
 	check_member(
 		HS_MEMBER_EVENTS, 25,
 		(uint8_t[]){
-			0,  1, 0, 1, 1,         /* from 0 to 1 us */
+			0,  1, 0, 1, 1,   0,    /* from 0 to 1 us */
 			6,  5, 7, 2, 6,   7, 2, /* five events, seven copies; six, seven */
 			11, 0, 1, 0, 1,   0, 0, 0, 1, 0, 1, 0, 27, 1, 1, 1, 2, /* threads 1 and 2 in turn */
 			0,  0, 0, 0, 0,   0, 0, 0, 0, 0, 0, 0, 0,  0, 0, 0, 0,
@@ -465,8 +432,9 @@ static void test_copies_in_lanes(void)
 			7,  3, 1, 0, 0,   3, 1, 0, /* nodes */
 			7,  9, 0, 0, 101, 9, 0, 0, /* sizes */
 			4,  0, 0, 0, 0,            /* each the latest of its lane */
+			0,  0, 0, 0,               /* no far blocks */
 		},
-		75);
+		80);
 	end();
 }
 
@@ -508,8 +476,8 @@ static void test_large_sizes(void)
 	check_node_1();
 	check_member(HS_MEMBER_EVENTS, 12,
 		     (uint8_t[]){
-			     0,    1,    0,    1,    1, /* from 0 to 1 us */
-			     0,                         /* no copies */
+			     0,    1,    0,    1,    1,    0, /* from 0 to 1 us */
+			     0,                               /* no copies */
 			     12,   0,    1,    0,    1,    0, 1,    0,    1,    0,    1,    0, 1,
 			     2,    23,   1,                      /* thread 1 */
 			     1,    0,                            /* none at 0 us */
@@ -518,8 +486,9 @@ static void test_large_sizes(void)
 			     0x81, 0x80, 0x80, 0x80, 0x14, 9, 0x83, 0x80, 0x80, 0x80, 0x14, 9, 0x85,
 			     0x80, 0x80, 0x80, 0x14, 9,    6, 0,    0,    0,    0,    0,    0, /* each the
 												  latest */
+			     0,    0,    0,    0, /* no far blocks */
 		     },
-		     57);
+		     62);
 	end();
 }
 
@@ -528,11 +497,12 @@ static void test_large_sizes(void)
 static void test_coarse_times(void)
 {
 	enum { DENSE = 4800, SPARSE = 100, EVENTS = DENSE + SPARSE };
-	static uint8_t payload[600] = {0, 0x80, 0x32, 0, 16, 4, /* from 0 to 6400 us, no allocations before */
+	static uint8_t payload[600] = {0, 0x80, 0x32, 0, 16, 4,
+				       0, /* from 0 to 6400 us, no allocations before */
 				       /* three events, then 4897 like the one before */
 				       4, 3, 0xa1, 0x26, 1, 3, 0, 0, 0, /* allocations */
 				       3, 0xc7, 0x4c, 1};               /* 2 * 4899 + 1, thread 1 */
-	size_t at = 19;
+	size_t at = 20;
 	begin();
 	for (uint64_t i = 0; i < EVENTS; i++)
 		item(HS_ITEM_ALLOC, 0, i < DENSE ? 1 + i : DENSE + (i - DENSE + 1) * 16, 0x10000 + i * 16, 8,
@@ -554,9 +524,128 @@ static void test_coarse_times(void)
 		if (i % 2)
 			payload[at++] = 0;
 	}
-	memcpy(payload + at, ((uint8_t[]){3, 3, 1, 0, 3, 9, 0, 0, 0}), 9); /* nodes, sizes, no ended blocks */
-	check_member(HS_MEMBER_EVENTS, EVENTS, payload, at + 9);
+	memcpy(payload + at, ((uint8_t[]){3, 3, 1, 0, 3, 9, 0, 0}), 8); /* nodes, sizes; no ended blocks */
+	check_member(HS_MEMBER_EVENTS, EVENTS, payload, at + 8 + 5);
 	end();
+}
+
+/* Thread 2 frees thread 1's blocks, 200 of them, in an order without a pattern. Block n has 199 - n younger
+ * ones; the smaller of twice that, and of twice the zigzag of the way from the one before, 0 at first, and 1:
+ * 100: 198 (2 * 200 + 1);  20: 358, 2 * 159 + 1 = 319;  120: 158 (401);  60: 278, 239;  10: 378, 199;
+ * 90: 218 (321);  40: 318, 199;  2: 394, 151;  1: 3, which is near. */
+static void test_far(void)
+{
+	static const unsigned order[] = {100, 20, 120, 60, 10, 90, 40, 2, 1};
+	begin();
+	for (uint64_t i = 0; i < 200; i++)
+		item(HS_ITEM_ALLOC, 0, 1, 0x1000 + i * 16, 8, 1);
+	for (unsigned i = 0; i < 9; i++)
+		item(HS_ITEM_FREE, 1, 1, 0x1000 + order[i] * 16, 0, 0);
+	write_out();
+	check_node_1();
+	check_member(HS_MEMBER_EVENTS, 209,
+		     (uint8_t[]){
+			     0, 1, 0, 1, 1, 0, /* from 0 to 1 us */
+			     /* three events, 197 like the one before; one, of thread 2, and seven like that:
+			      * ends of far blocks are alike */
+			     7, 3, 0xc5, 1, 1, 1, 7, 1,
+			     /* allocations, a far block that ends, one seven lanes on */
+			     5, 0, 0, 0, 1, 29, 5, 0x8f, 3, 1, 17, 2,              /* 200 events, then nine */
+			     1, 0,                                                 /* none at 0 us */
+			     3, 3, 1, 0, 3, 9, 0, 0,                               /* nodes, sizes */
+			     2, 127, 3,                                            /* far, near */
+			     8, 198, 319 - 256, 158, 239, 199, 218, 199, 151,      /* lowest bytes, */
+			     8, 0, 1, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0, /* middle, highest, */
+			     8, 7, 7, 7, 7, 7, 7, 7, 7,                            /* and lanes */
+		     },
+		     75);
+	end();
+}
+
+/* What three bytes do not hold stands among the near ones. */
+static void test_very_far(void)
+{
+	begin();
+	item(HS_ITEM_ALLOC, 0, 1, 0xa0, 8, 1);
+	encoder.lanes[1]->allocations += 1 << 24; /* as if there had been so many */
+	CHECK_NUMBER(hs_encoder_flush(&encoder), 0);
+	off_t first = lseek(file, 0, SEEK_CUR);
+	item(HS_ITEM_FREE, 0, 1, 0xa0, 0, 0);
+	write_out();
+	lseek(file, first, SEEK_SET);
+	/* 2^24 blocks are younger: 2^25. The last before the payload is 2^24 + 1 further on. */
+	check_member(HS_MEMBER_EVENTS, 1, (uint8_t[]){1, 0, 1, 1, 1,    0,    0,    1,    1, 2, 1, 1,
+						      0, 0, 0, 4, 0x80, 0x80, 0x80, 0x10, 0, 0, 0, 0},
+		     24);
+	end();
+}
+
+/* All sizes apart from copies, by their nodes' ids. */
+static void test_sizes_apart(void)
+{
+	begin();
+	encoder.columns.sizes = HS_SIZES_APART;
+	hs_event_columns_start(&encoder.columns, 0, 0, 0);
+	item(HS_ITEM_ALLOC, 0, 1, 0xa0, 16, 1);
+	item(HS_ITEM_ALLOC, 0, 1, 0xb0, 24, 2);
+	item(HS_ITEM_DETACH, 0, 1, 0xa0, 64, 2);
+	item(HS_ITEM_ATTACH, 0, 1, 0xc0, 64, 2);
+	item(HS_ITEM_RESIZE, 0, 1, 0xc0, 32, 2);
+	item(HS_ITEM_ALLOC, 1, 1, 0xd0, 8, 1);
+	write_out();
+	check_member(HS_MEMBER_NODES, 2, (uint8_t[]){1, 1, 0, 0x80, 0x40, 1, 0, 16}, 8);
+	check_member(HS_MEMBER_EVENTS, 5,
+		     (uint8_t[]){
+			     0, 1, 0,  1,    1, 1,             /* from 0 to 1 us; sizes apart */
+			     0,                                /* no copies */
+			     5, 0, 0,  2,    2, 0,             /* both reallocs have the same kind */
+			     4, 7, 1,  1,    2,                /* four events of thread 1, one of thread 2 */
+			     1, 0,                             /* none at 0 us */
+			     5, 3, 3,  1,    0, 3,             /* nodes 1, 2, 2, 2; 1 */
+			     2, 0, 0,                          /* of nodes 8, 16... neither lane has any; */
+			     4, 1, 16, 1,    8,                /* of nodes 1, 9... each has one; */
+			     6, 4, 24, 0x80, 1, 2 * 32 + 1, 0, /* 24; moved, 64; in place, 32; */
+			     2, 0, 0,  2,    0, 0,          2, 0, 0,
+			     2, 0, 0,  2,    0, 0,          2, 1, 0, /* 0 as before the payload, the latest */
+			     0, 0, 0,  0,                            /* no far blocks */
+		     },
+		     63);
+	end();
+}
+
+/* Where sizes stand is tried after 8 payloads, and again after 8 more or, if that was not worth it, 16. */
+static void test_trials(void)
+{
+	enum { IN_COPIES = HS_SIZES_IN_COPIES, APART = HS_SIZES_APART, EVENTS = HS_EVENTS_A_MEMBER };
+	static const struct {
+		unsigned payloads, before, bytes, after;
+	} steps[] = {
+		{100, IN_COPIES, EVENTS / 4 - 64, IN_COPIES}, /* so little: never */
+		{7, IN_COPIES, EVENTS, IN_COPIES},
+		{1, IN_COPIES, EVENTS, APART},
+		{1, APART, EVENTS / 8 * 7 + 64, IN_COPIES}, /* more than 7/8 */
+		{15, IN_COPIES, EVENTS, IN_COPIES},
+		{1, IN_COPIES, EVENTS, APART},
+		{1, APART, EVENTS / 8 * 7, APART},
+		{7, APART, EVENTS / 8 * 7, APART},
+		{1, APART, EVENTS / 2, IN_COPIES},
+		{1, IN_COPIES, EVENTS / 2, APART},
+		{15, APART, EVENTS, APART},
+		{1, APART, EVENTS, IN_COPIES},
+	};
+	struct hs_event_columns columns;
+	hs_event_columns_init(&columns);
+	for (unsigned i = 0; i < sizeof steps / sizeof *steps; i++) {
+		for (unsigned k = 0; k < steps[i].payloads; k++) {
+			CHECK_NUMBER(columns.sizes, k ? steps[i].after : steps[i].before);
+			columns.count = EVENTS;
+			hs_event_columns_weigh(&columns, steps[i].bytes);
+		}
+		CHECK_NUMBER(columns.sizes, steps[i].after);
+		columns.count = EVENTS / 2 - 1; /* a small one tells nothing */
+		hs_event_columns_weigh(&columns, EVENTS);
+	}
+	hs_event_columns_free(&columns);
 }
 
 static void test_modules(void)
@@ -728,6 +817,10 @@ int main(void)
 	test_equal_work();
 	test_large_sizes();
 	test_coarse_times();
+	test_far();
+	test_very_far();
+	test_sizes_apart();
+	test_trials();
 	test_modules();
 	test_repairs();
 	test_realloc_race();
