@@ -18,7 +18,7 @@
  *   modules.c    loaded modules and their unloading
  *   trie.c       stack -> node
  *   unwind/      rules.c .eh_frame -> rule; walk.c the walk, remembered.c what still holds of the last one;
- *                fallback.c frame pointers, libunwind
+ *                variants.c stacks that differ from that in a few calls; fallback.c frame pointers, libunwind
  */
 #ifndef HS_SHIM_H
 #define HS_SHIM_H
@@ -202,6 +202,11 @@ struct thread {
 	struct frame *frames, *known, *limit;
 	uint32_t root; /* the node that their paths begin with, */
 	uint32_t node; /* and that of all of them */
+	/* unwind/variants.h */
+	uint64_t shape; /* changes where a remembered frame comes to stand at another place */
+	struct variants *variants;
+	uint32_t *new_variant; /* NULL, or where the node of the walk under way is noted */
+	uint32_t variant;      /* the node that has been found there, or 0 */
 	uint32_t generation;
 	uint32_t writing; /* within an event: a signal handler that sees this writes elsewhere */
 	uint32_t chunk_index;
@@ -275,7 +280,7 @@ size_t hs_libunwind_frames(struct thread *thread, const struct frame_state *from
 			   size_t most);
 
 #ifdef HS_ORACLE
-void hs_oracle_check(struct thread *thread);
+void hs_oracle_check(struct thread *thread, uint32_t node);
 #endif
 
 /* ---- real allocator ---------------------------------------------------------------------------------- */

@@ -36,7 +36,7 @@ uint64_t hs_stamp_slowly(struct thread *thread);
  * it, and nobody becomes the soloist. */
 static inline void event_has_stamp(struct thread *thread)
 {
-	store_relaxed(&thread->chunk->busy, 1);
+	store_release(&thread->chunk->busy, 1); /* after the header of a new chunk */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 

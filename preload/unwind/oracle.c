@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static _Atomic(long) captures, frames_compared, differences;
+static _Atomic(long) captures, frames_compared, differences, variants;
 
 static void report(struct thread *thread, const struct frame_state *theirs, size_t count, int64_t at)
 {
@@ -25,8 +25,22 @@ static void report(struct thread *thread, const struct frame_state *theirs, size
 	}
 }
 
-void hs_oracle_check(struct thread *thread)
+static void check_variant(struct thread *thread, uint32_t node)
 {
+	if (!thread->variant)
+		return;
+	atomic_fetch_add(&variants, 1);
+	if (thread->variant != node && atomic_fetch_add(&differences, 1) < 5) {
+		thread->internal = true;
+		dprintf(2, "oracle: node %u, known as %u\n", node, thread->variant);
+		thread->internal = false;
+	}
+	thread->variant = 0;
+}
+
+void hs_oracle_check(struct thread *thread, uint32_t node)
+{
+	check_variant(thread, node);
 	enum { MOST = HS_DEPTH_MOST };
 	static __thread struct frame_state *theirs __attribute__((tls_model("initial-exec")));
 	if (!theirs)
@@ -53,6 +67,6 @@ void hs_oracle_check(struct thread *thread)
 
 __attribute__((destructor)) static void totals(void)
 {
-	dprintf(2, "oracle: %ld captures, %ld frames, %ld differences\n", (long)captures,
-		(long)frames_compared, (long)differences);
+	dprintf(2, "oracle: %ld captures, %ld frames, %ld differences, %ld known variants\n", (long)captures,
+		(long)frames_compared, (long)differences, (long)variants);
 }

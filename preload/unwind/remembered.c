@@ -3,6 +3,13 @@
 
 #include "../trie.h"
 #include "rules.h"
+#include "variants.h"
+
+#ifdef HS_ORACLE
+enum { VARIANTS_COUNT = 0 }; /* walk all the same, so that both ways can be compared */
+#else
+enum { VARIANTS_COUNT = 1 };
+#endif
 
 static inline bool run_holds(const struct frame *frame)
 {
@@ -48,18 +55,46 @@ static __attribute__((noinline)) bool replace(struct frame *first, const struct 
 	return true;
 }
 
-struct held hs_verify_runs(struct frame *start, struct frame *frame, const struct frame *outermost)
+/* Whether nothing has changed but calls of the run outwards from `start`, which is the innermost frame. */
+static inline bool is_variant(const struct thread *thread, const struct frame *start, struct frame *changed,
+			      const struct frame *pushed)
 {
+	if (start != thread->known - 1 || pushed != thread->limit || start->flags < RUN * STEP)
+		return false;
+	return changed == start || (changed > start - RUN && outermost_changed(changed) >= start - RUN);
+}
+
+/* All holds but some calls. changed: where the outermost run begins that does not hold. */
+static __attribute__((noinline)) struct held take_changes(struct thread *thread, struct frame *start,
+							  struct frame *changed, const struct frame *pushed)
+{
+	bool variant = is_variant(thread, start, changed, pushed);
+	if (variant) {
+		thread->variant = hs_variant_node(thread->variants, thread->shape, start);
+		if (VARIANTS_COUNT && likely(thread->variant))
+			return (struct held){NULL, NULL};
+	}
+	if (!replace(outermost_changed(changed), start))
+		return (struct held){start, start};
+	if (variant)
+		thread->new_variant = hs_variant_add(thread, start);
+	return (struct held){NULL, start - 1};
+}
+
+struct held hs_verify_runs(struct thread *thread, struct frame *start, struct frame *frame,
+			   const struct frame *pushed)
+{
+	const struct frame *outermost = thread->frames;
 	struct frame *changed = NULL;
 	do {
 		if (frame->flags & RUNS) {
 			struct frame *end = frame - frame->flags / STEP;
 			for (; frame - end >= RUN; frame -= RUN)
 				if (unlikely(!run_holds(frame)))
-					changed = outermost_changed(frame);
+					changed = frame;
 			/* the last run looks at some frames again */
 			if (frame > end && unlikely(!run_holds(end + RUN)))
-				changed = outermost_changed(end + RUN);
+				changed = end + RUN;
 			frame = end;
 		} else if (slot_holds(frame) && return_address_holds(frame)) {
 			frame--;
@@ -71,7 +106,7 @@ struct held hs_verify_runs(struct frame *start, struct frame *frame, const struc
 		return (struct held){changed ? start : frame, start};
 	if (!changed)
 		return (struct held){NULL, start};
-	return replace(changed, start) ? (struct held){NULL, start - 1} : (struct held){start, start};
+	return take_changes(thread, start, changed, pushed);
 }
 
 void hs_begin_own_stack(struct thread *thread, const struct frame *end)

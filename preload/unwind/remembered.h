@@ -39,20 +39,23 @@ static inline bool return_address_holds(const struct frame *frame)
 /* What a look at the remembered frames has found. */
 struct held {
 	struct frame *step_from; /* NULL: all holds, to the end */
-	struct frame *outer;     /* from it outwards nothing has changed, if all holds */
+	struct frame *outer;     /* from it outwards nothing has changed, if all holds; NULL: the stack is
+				    that of thread->variant, and nothing is to be done */
 };
 
-/* Looks outwards from `frame`; from it inwards to `start` all holds. There are runs. */
-struct held hs_verify_runs(struct frame *start, struct frame *frame, const struct frame *outermost);
+/* Looks outwards from `frame`; from it inwards to `start` all holds. There are runs. pushed: the walk's. */
+struct held hs_verify_runs(struct thread *thread, struct frame *start, struct frame *frame,
+			   const struct frame *pushed);
 
 /* Looks outwards from `start`, which holds. May look at runs, until that was in vain once. */
-static inline struct held verify(struct frame *start, const struct frame *outermost, bool *runs)
+static inline struct held verify(struct thread *thread, struct frame *start, const struct frame *pushed,
+				 bool *runs)
 {
 	struct frame *frame = start;
-	for (; frame > outermost; frame--) {
+	for (const struct frame *outermost = thread->frames; frame > outermost; frame--) {
 		if (unlikely(frame->flags & (STEP_AGAIN | SLOT_COUNTS | RUNS))) {
 			if (frame->flags & RUNS && *runs) {
-				struct held held = hs_verify_runs(start, frame, outermost);
+				struct held held = hs_verify_runs(thread, start, frame, pushed);
 				*runs = !held.step_from;
 				return held;
 			}

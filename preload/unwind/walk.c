@@ -19,9 +19,9 @@
 #include <string.h>
 
 #ifdef HS_ORACLE
-#define CHECK_STACK(thread) hs_oracle_check(thread)
+#define CHECK_STACK(thread, node) hs_oracle_check(thread, node)
 #else
-#define CHECK_STACK(thread) ((void)0)
+#define CHECK_STACK(thread, node) ((void)0)
 #endif
 
 struct frame *hs_frames_new(int64_t capacity)
@@ -374,10 +374,13 @@ uint32_t hs_walk(struct thread *thread, uint64_t pc, uint64_t sp, uint64_t fp)
 			top = top ? top : frame;
 			if (frame->pc == state.pc &&
 			    (likely(!(frame->flags & FP_COUNTS)) || frame->fp == state.fp)) {
-				struct held held = verify(outer, thread->frames, &runs);
+				struct held held = verify(thread, outer, pushed, &runs);
 				frame = held.step_from, outer = held.outer;
-				if (likely(!frame))
+				if (likely(!frame)) {
+					if (!outer)
+						return thread->variant;
 					break;
+				}
 				/* the last one that holds has to be stepped again */
 				state = state_at(frame, outer, state.fp);
 			} else {
@@ -397,7 +400,7 @@ uint32_t hs_walk(struct thread *thread, uint64_t pc, uint64_t sp, uint64_t fp)
 		first = outer + 1;
 		end = top + 1;
 		if (first == thread->known && pushed == thread->limit) { /* the last stack again */
-			CHECK_STACK(thread);
+			CHECK_STACK(thread, thread->node);
 			return thread->node;
 		}
 	} else {
@@ -419,7 +422,14 @@ uint32_t hs_walk(struct thread *thread, uint64_t pc, uint64_t sp, uint64_t fp)
 	number_frames(first, end, last, false);
 	if (unlikely(outcome == ENDED && first < end))
 		hs_begin_own_stack(thread, end);
+	/* All frames are where they were if none was pushed, and the outermost one is the same. */
+	thread->shape += pushed < thread->limit || outcome != STEPPED || end != thread->known;
 	thread->known = end;
-	CHECK_STACK(thread);
-	return thread->node = hs_trie_node(thread->frames, end, thread->root);
+	thread->node = hs_trie_node(thread->frames, end, thread->root);
+	CHECK_STACK(thread, thread->node);
+	if (thread->new_variant) {
+		*thread->new_variant = thread->node;
+		thread->new_variant = NULL;
+	}
+	return thread->node;
 }

@@ -24,7 +24,7 @@ def instructions(program, arguments, tmp_path, *options):
 
 
 # instructions an allocation and a free, hooks' part included but for the call of the real allocator
-@pytest.mark.parametrize("what, most", [("same", 392), ("churn", 788), ("deep", 872)])
+@pytest.mark.parametrize("what, most", [("same", 396), ("churn", 570), ("deep", 650)])
 def test_shim(build, tmp_path, what, most):
     program = build / "tests" / "unit" / "preload" / "cost"
     few, many = (instructions(program, [what, pairs], tmp_path, COUNTED) for pairs in (2000, 12000))

@@ -18,7 +18,8 @@ LEVELS = {
 
 @pytest.fixture
 def oracle(build, record):
-    """oracle(command) -> (captures, frames): records it under the oracle; any difference fails."""
+    """oracle(command) -> (captures, frames): records it under the oracle; any difference fails.
+    oracle.variants: how many of the stacks were told by the calls of their innermost frames alone."""
 
     def check(command, **options):
         library = build / "preload" / "libheapscope-oracle.so"
@@ -27,6 +28,7 @@ def oracle(build, record):
         assert lines, recording.stderr
         captures, frames, differences = map(int, lines[-1])
         assert differences == 0, recording.stderr
+        check.variants = int(re.findall(r"(\d+) known variants", recording.stderr)[-1])
         return captures, frames
 
     return check
@@ -271,6 +273,63 @@ def test_calls_that_change_at_random(compile, oracle, odd_ones, flags):
     captures, frames = oracle(compile(CHANGING, "-O2", *flags, f"-DODD_ONES={odd_ones}"))
     assert captures >= 40000
     assert frames > 30 * captures
+
+
+VARIANTS = r"""
+#include <stdlib.h>
+#define TAKE() ({ void *p = malloc(8); __asm__ volatile("" : "+r"(p)); free(p); })
+#define NOINLINE __attribute__((noinline, noclone))
+static unsigned long rng = 88172645463325252;
+static unsigned next(unsigned below)
+{
+	rng ^= rng << 13, rng ^= rng >> 7, rng ^= rng << 17;
+	return (unsigned)rng % below;
+}
+NOINLINE static void go(int depth);
+#define CALL(name, bytes) \
+	NOINLINE static void name(int depth) { volatile char room[bytes]; room[0] = 1; go(depth - 1); __asm__ volatile(""); }
+CALL(one, 24) CALL(two, 24) CALL(three, 24) CALL(larger, 40)
+NOINLINE static void go(int depth)
+{
+	if (depth == 0) {
+		TAKE();
+		if (next(50) == 0)
+			TAKE();
+	} else if (next(EACH) == 0) {
+		larger(depth);
+	} else switch (next(3)) {
+	case 0: one(depth); break;
+	case 1: two(depth); break;
+	default: three(depth);
+	}
+	__asm__ volatile("");
+}
+NOINLINE static void tower(int depth)
+{
+	if (depth > 0)
+		tower(depth - 1);
+	else for (int i = 0; i < 2000; i++)
+		go(3);
+	__asm__ volatile("");
+}
+NOINLINE static void here(int depth) { tower(depth); __asm__ volatile(""); }
+NOINLINE static void there(int depth) { tower(depth); __asm__ volatile(""); }
+int main(void)
+{
+	for (int i = 0; i < 10; i++)
+		i % 2 ? here(DEPTH) : there(DEPTH);
+}
+"""
+
+
+@pytest.mark.parametrize("depth", [2, 20])  # with 2 the run that is looked at last overlaps with the innermost one
+@pytest.mark.parametrize("each, share", [(10, 0.02), (10000, 0.8)])
+def test_calls_that_change_in_the_innermost_frames(compile, oracle, depth, each, share):
+    """Three calls, of functions whose frames are of the same size but for one of them: that moves all frames further in.
+    Two functions call all that."""
+    captures, _ = oracle(compile(VARIANTS, "-O2", "-fomit-frame-pointer", f"-DDEPTH={depth}", f"-DEACH={each}"))
+    assert captures >= 20000
+    assert oracle.variants > share * captures
 
 
 DEEP = r"""
