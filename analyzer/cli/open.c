@@ -13,28 +13,40 @@ enum { LARGE_BLOCK_BYTES = 256 << 10 };
  * live blocks would call the system for every few pages of them. */
 enum { HEAP_STEP_BYTES = 1 << 20, HEAP_SPARE_BYTES = 4 << 20 };
 
-struct hs_profile *hs_open_profile(const char *path, const struct hs_hiding *hiding)
+static struct hs_profile *load(const char *path, bool begin)
 {
 	struct hs_error error = {{0}};
 	mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK_BYTES);
 	mallopt(M_TOP_PAD, HEAP_STEP_BYTES);
 	mallopt(M_TRIM_THRESHOLD, HEAP_SPARE_BYTES);
-	struct hs_profile *profile = hs_profile_load(path, &error);
+	struct hs_profile *profile = begin ? hs_profile_begin(path, &error) : hs_profile_load(path, &error);
 	if (profile == NULL) {
 		hs_notice(error.text);
 		return NULL;
 	}
 	profile->progress = hs_progress;
-	if (hiding)
+	return profile;
+}
+
+struct hs_profile *hs_open_profile(const char *path, const struct hs_hiding *hiding)
+{
+	struct hs_profile *profile = load(path, false);
+	if (profile && hiding)
 		hs_hiding_apply(hiding, profile);
 	return profile;
 }
 
+static void hide(struct hs_profile *profile, const void *hiding)
+{
+	if (hiding)
+		hs_hiding_apply(hiding, profile);
+}
+
 static int open_as(struct hs_opened *opened, const char *path, const struct hs_hiding *hiding,
-		   const struct hs_filter *filter, const struct hs_suppress *suppress, bool raw, bool finish)
+		   const struct hs_filter *filter, const struct hs_suppress *suppress, bool raw, bool begin)
 {
 	struct hs_error error = {{0}};
-	*opened = (struct hs_opened){.profile = hs_open_profile(path, hiding)};
+	*opened = (struct hs_opened){.profile = begin ? load(path, true) : hs_open_profile(path, hiding)};
 	if (opened->profile == NULL)
 		return -1;
 	opened->profile->filter = filter;
@@ -43,14 +55,14 @@ static int open_as(struct hs_opened *opened, const char *path, const struct hs_h
 		hs_open_close(opened);
 		return -1;
 	}
-	if (hs_sites_begin(opened->profile, raw, &opened->sites, &error) != 0) {
+	int result = begin ? hs_sites_begin(opened->profile, raw, hide, hiding, &opened->sites, &error)
+			   : hs_sites_make(opened->profile, raw, &opened->sites, &error);
+	if (result != 0) {
 		hs_message("\"%s\": %s", path, error.text);
 		hs_open_close(opened);
 		return -1;
 	}
 	hs_progress_end();
-	if (finish)
-		hs_sites_finish(&opened->sites);
 	/* the report says it too; whoever sends that to a file is to see it here */
 	if (opened->profile->facts.warning && !isatty(STDOUT_FILENO))
 		hs_message("warning: %s: %s", path, opened->profile->facts.warning);
@@ -60,13 +72,13 @@ static int open_as(struct hs_opened *opened, const char *path, const struct hs_h
 int hs_open(struct hs_opened *opened, const char *path, const struct hs_hiding *hiding,
 	    const struct hs_filter *filter, const struct hs_suppress *suppress, bool raw)
 {
-	return open_as(opened, path, hiding, filter, suppress, raw, true);
+	return open_as(opened, path, hiding, filter, suppress, raw, false);
 }
 
 int hs_open_begin(struct hs_opened *opened, const char *path, const struct hs_hiding *hiding,
 		  const struct hs_filter *filter, const struct hs_suppress *suppress, bool raw)
 {
-	return open_as(opened, path, hiding, filter, suppress, raw, false);
+	return open_as(opened, path, hiding, filter, suppress, raw, true);
 }
 
 void hs_open_close(struct hs_opened *opened)

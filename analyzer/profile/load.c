@@ -417,7 +417,10 @@ void hs_load_finish(struct hs_loader *loader)
 	}
 	free(ranges);
 	hs_frames_rank(profile);
-	/* Without a footer the last sample tells best how long the program has run. */
+}
+
+void hs_load_duration(struct hs_profile *profile)
+{
 	for (uint32_t i = 0; i < profile->sample_count; i++)
 		if (profile->facts.end == HS_END_RUNNING &&
 		    profile->samples[i].time_us > profile->facts.duration_us)

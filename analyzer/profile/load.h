@@ -64,6 +64,8 @@ int hs_load_symbols(struct hs_loader *loader, struct hs_payload payload, uint32_
 int hs_load_counts(struct hs_loader *loader, struct hs_payload payload, uint32_t items,
 		   struct hs_error *error);
 void hs_load_counts_finish(struct hs_loader *loader);
+/* Without a footer the last sample tells best how long the program has run. */
+void hs_load_duration(struct hs_profile *profile);
 /* Makes the frames, once all members are read. */
 void hs_load_finish(struct hs_loader *loader);
 void hs_loader_free(struct hs_loader *loader);

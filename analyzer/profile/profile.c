@@ -119,23 +119,25 @@ static const char *kind_name(uint8_t kind)
 	return names[kind];
 }
 
-static bool is_loaded_here(uint8_t kind)
+/* What stacks are made of, and what is counted by stack. */
+static bool is_of_stacks(uint8_t kind)
 {
-	return kind == HS_MEMBER_MODULES || kind == HS_MEMBER_NODES || kind == HS_MEMBER_SAMPLES ||
-	       kind == HS_MEMBER_THREADS || kind == HS_MEMBER_SYMBOLS || kind == HS_MEMBER_FOOTER ||
-	       kind == HS_MEMBER_COUNTS || kind == HS_MEMBER_MARKS;
+	return kind == HS_MEMBER_NODES || kind == HS_MEMBER_SYMBOLS || kind == HS_MEMBER_COUNTS;
 }
 
-static void load_members(struct hs_loader *loader)
+static bool is_fact(uint8_t kind)
+{
+	return kind == HS_MEMBER_MODULES || kind == HS_MEMBER_SAMPLES || kind == HS_MEMBER_THREADS ||
+	       kind == HS_MEMBER_FOOTER || kind == HS_MEMBER_MARKS;
+}
+
+static void load_members(struct hs_loader *loader, bool facts, bool stacks)
 {
 	struct hs_recording *recording = loader->profile->recording;
-	for (uint32_t i = 0; i < recording->member_count; i++)
-		if (recording->members[i].kind == HS_MEMBER_THREADS)
-			loader->thread_records += recording->members[i].items;
 	for (uint32_t i = 1; i < recording->member_count; i++) {
 		const struct hs_member *member = &recording->members[i];
 		struct hs_error error;
-		if (!is_loaded_here(member->kind))
+		if (!(facts && is_fact(member->kind)) && !(stacks && is_of_stacks(member->kind)))
 			continue;
 		if (hs_recording_inflate(recording, member, &loader->inflater, &error) != 0 ||
 		    load_member(loader, member, &error) != 0)
@@ -148,36 +150,26 @@ static void load_members(struct hs_loader *loader)
 /* ---- all ------------------------------------------------------------------------------------------------
  */
 
-static int load(struct hs_profile *profile, const char *path, struct hs_error *error)
+static int load_header(struct hs_loader *loader, const char *path, struct hs_error *error)
 {
+	struct hs_profile *profile = loader->profile;
 	profile->recording = hs_recording_open(path, error);
 	if (!profile->recording)
 		return -1;
-	struct hs_loader loader = {.profile = profile};
 	struct hs_error cause;
 	const struct hs_member *header = &profile->recording->members[0];
-	int result = hs_recording_inflate(profile->recording, header, &loader.inflater, &cause);
-	if (result != 0)
-		hs_fail(error, "the header of '%s' is damaged (%s): copy or record it again", path,
-			cause.text);
-	if (result == 0)
-		result = hs_load_header(
-			&loader,
-			(struct hs_payload){loader.inflater.raw, loader.inflater.raw + header->raw_bytes},
-			error);
-	if (result == 0) {
-		load_members(&loader);
-		warn_of_tail(profile);
-		hs_load_finish(&loader);
-		hs_load_counts_finish(&loader);
-		/* time that a program spends in malloc is no caller's */
-		hs_fold_mark(profile, profile->facts.subject == HS_SUBJECT_SAMPLES ? 0 : HS_FOLD_ALL);
-	}
-	hs_loader_free(&loader);
-	return result;
+	if (hs_recording_inflate(profile->recording, header, &loader->inflater, &cause) != 0)
+		return hs_fail(error, "the header of '%s' is damaged (%s): copy or record it again", path,
+			       cause.text);
+	for (uint32_t i = 0; i < profile->recording->member_count; i++)
+		if (profile->recording->members[i].kind == HS_MEMBER_THREADS)
+			loader->thread_records += profile->recording->members[i].items;
+	return hs_load_header(
+		loader, (struct hs_payload){loader->inflater.raw, loader->inflater.raw + header->raw_bytes},
+		error);
 }
 
-struct hs_profile *hs_profile_load(const char *path, struct hs_error *error)
+static struct hs_profile *start(const char *path, struct hs_error *error)
 {
 	struct hs_profile *profile = hs_allocate_zero(1, sizeof *profile);
 	hs_strings_init(&profile->strings);
@@ -186,10 +178,58 @@ struct hs_profile *hs_profile_load(const char *path, struct hs_error *error)
 	profile->thread_count = 1;
 	profile->nodes = hs_allocate_zero(1, sizeof *profile->nodes);
 	profile->node_count = 1;
-	if (load(profile, path, error) == 0)
+	profile->loader = hs_allocate_zero(1, sizeof *profile->loader);
+	profile->loader->profile = profile;
+	if (load_header(profile->loader, path, error) == 0)
 		return profile;
 	hs_profile_free(profile);
 	return NULL;
+}
+
+static void free_loader(struct hs_profile *profile)
+{
+	if (profile->loader)
+		hs_loader_free(profile->loader);
+	free(profile->loader);
+	profile->loader = NULL;
+}
+
+/* When all members are loaded. */
+static void finish(struct hs_profile *profile)
+{
+	warn_of_tail(profile);
+	hs_load_finish(profile->loader);
+	hs_load_counts_finish(profile->loader);
+	/* time that a program spends in malloc is no caller's */
+	hs_fold_mark(profile, profile->facts.subject == HS_SUBJECT_SAMPLES ? 0 : HS_FOLD_ALL);
+	free_loader(profile);
+}
+
+struct hs_profile *hs_profile_load(const char *path, struct hs_error *error)
+{
+	struct hs_profile *profile = start(path, error);
+	if (!profile)
+		return NULL;
+	load_members(profile->loader, true, true);
+	hs_load_duration(profile);
+	finish(profile);
+	return profile;
+}
+
+struct hs_profile *hs_profile_begin(const char *path, struct hs_error *error)
+{
+	struct hs_profile *profile = start(path, error);
+	if (!profile)
+		return NULL;
+	load_members(profile->loader, true, false);
+	hs_load_duration(profile);
+	return profile;
+}
+
+void hs_profile_finish(struct hs_profile *profile)
+{
+	load_members(profile->loader, false, true);
+	finish(profile);
 }
 
 static bool has_line(const char *text, const char *line, size_t length)
@@ -260,6 +300,7 @@ void hs_profile_free(struct hs_profile *profile)
 	free(profile->samples);
 	free(profile->marks);
 	free(profile->counted);
+	free_loader(profile);
 	hs_recording_close(profile->recording);
 	free(profile);
 }

@@ -223,6 +223,7 @@ struct hs_profile {
 	bool damaged;                         /* something is wrong with the file: facts.warning says what */
 	struct hs_suppressions *suppressions; /* NULL, or the rules that hs_sites_make heeds; not owned */
 	struct hs_recording *recording;       /* for the replay; private */
+	struct hs_loader *loader;             /* not NULL: only begun; private */
 	/* What counts in a replay (filter.h); NULL: all. The caller's, who may change it between replays. */
 	const struct hs_filter *filter;
 	/* NULL, or told now and then how far a replay is, in events. The caller's. */
@@ -232,6 +233,10 @@ struct hs_profile {
 /* Loads everything but the events. On failure (not a recording, empty, another version, unreadable) returns
  * NULL and fills in error. A truncated or damaged file loads as far as it is whole: facts.warning says so. */
 struct hs_profile *hs_profile_load(const char *path, struct hs_error *error);
+/* The same in two halves. After the first there are no stacks: no nodes, frames, nor what is counted by node;
+ * nothing can fail after it but that what is damaged is left out. */
+struct hs_profile *hs_profile_begin(const char *path, struct hs_error *error);
+void hs_profile_finish(struct hs_profile *profile);
 void hs_profile_free(struct hs_profile *profile);
 /* Adds the lines that are not there yet to the program's own suppressions. */
 void hs_facts_add_suppressions(struct hs_facts *facts, const char *lines);
@@ -361,9 +366,12 @@ int hs_sites_make(struct hs_profile *profile, bool raw, struct hs_sites *sites, 
 void hs_sites_free(struct hs_sites *sites);
 
 /* The two halves of hs_sites_make, for reports that show few of many sites. After the first the sites have
- * their counts and own frames, in no order; site_of_node and what else hs_site says is not there yet. The
- * profile has to outlive the second. */
-int hs_sites_begin(struct hs_profile *profile, bool raw, struct hs_sites *sites, struct hs_error *error);
+ * their counts (but for max_...) and own frames, in no order; what else hs_site says is not there yet. A
+ * profile that is only begun is finished meanwhile, perhaps in another thread, and `prepare` (may be NULL)
+ * called after that. The profile has to outlive the second half. */
+int hs_sites_begin(struct hs_profile *profile, bool raw,
+		   void (*prepare)(struct hs_profile *profile, const void *context), const void *context,
+		   struct hs_sites *sites, struct hs_error *error);
 void hs_sites_finish(struct hs_sites *sites);
 
 /* Of sites finished or not: */

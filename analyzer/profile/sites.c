@@ -6,9 +6,12 @@
 
 #include "base/aside.h"
 #include "base/memory.h"
+#include "filter.h"
+#include "heapscope/region.h"
 #include "internal.h"
 #include "metrics.h"
 #include "own.h"
+#include "recording.h"
 #include "suppressions.h"
 
 #include <stdlib.h>
@@ -20,15 +23,23 @@
 /* The innermost run of internal frames goes, unless nothing would remain. */
 static void fold_stacks(struct hs_sites_making *making, bool raw)
 {
-	const struct hs_stacks *stacks = &making->stacks;
-	making->folded = hs_allocate_zero(stacks->count, sizeof *making->folded);
-	for (uint32_t s = 1; s < stacks->count; s++) {
-		bool internal = !raw && making->profile->frames[stacks->items[s].frame].internal;
-		making->folded[s] = internal ? making->folded[stacks->items[s].parent] : s;
+	const struct hs_stack *stacks = making->stacks.items;
+	const struct hs_frame *frames = making->profile->frames;
+	uint32_t count = making->stacks.count, *folded = hs_allocate(count * sizeof *folded);
+	bool nothing = false; /* remains of some */
+	folded[0] = 0;
+	for (uint32_t s = 1; s < count; s++) {
+		if (raw || !frames[stacks[s].frame].internal) {
+			folded[s] = s;
+			continue;
+		}
+		folded[s] = folded[stacks[s].parent];
+		nothing |= !folded[s];
 	}
-	for (uint32_t s = stacks->count; s-- > 1;)
-		if (making->folded[s] == 0)
-			making->folded[s] = s;
+	for (uint32_t s = count; nothing && s-- > 1;)
+		if (folded[s] == 0)
+			folded[s] = s;
+	making->folded = folded;
 }
 
 static uint32_t rule_of(const struct hs_sites_making *making, uint32_t node)
@@ -36,7 +47,7 @@ static uint32_t rule_of(const struct hs_sites_making *making, uint32_t node)
 	return making->rule_of_node ? making->rule_of_node[node] : 0;
 }
 
-static uint32_t find_group(struct hs_sites_making *making, uint32_t stack, uint32_t rule)
+static inline uint32_t find_group(struct hs_sites_making *making, uint32_t stack, uint32_t rule)
 {
 	uint32_t *group = &making->group_of_stack[stack];
 	bool added = *group == UINT32_MAX;
@@ -52,7 +63,8 @@ static uint32_t find_group(struct hs_sites_making *making, uint32_t stack, uint3
 	return *group;
 }
 
-static uint32_t group_of(struct hs_sites_making *making, uint32_t node)
+/* Inline: nodes are many. */
+static inline __attribute__((always_inline)) uint32_t group_of(struct hs_sites_making *making, uint32_t node)
 {
 	return find_group(making, making->folded[making->stacks.of_node[node]], rule_of(making, node));
 }
@@ -71,20 +83,28 @@ static void end_groups(struct hs_sites_making *making)
 	making->group_of_stack = making->group_of_suppressed = NULL;
 }
 
+/* Groups the nodes that others are called from, or those that are not. */
+static inline __attribute__((always_inline)) void
+group_some(struct hs_sites_making *making, const bool *is_parent, bool parents, uint32_t *group_of_node)
+{
+	uint32_t count = making->profile->node_count;
+	for (uint32_t id = 0; id < count; id++)
+		if (is_parent[id] == parents)
+			group_of_node[id] = group_of(making, id);
+}
+
 /* Nodes that nobody calls from have blocks of their own, most others have none. So the groups of the former
  * come first: what the replay keeps of groups stays together. */
 static uint32_t *group_nodes(struct hs_sites_making *making)
 {
 	const struct hs_profile *profile = making->profile;
 	bool *is_parent = hs_allocate_zero(profile->node_count, sizeof *is_parent);
-	uint32_t *group_of_node = hs_allocate_zero(profile->node_count, sizeof *group_of_node);
+	uint32_t *group_of_node = hs_allocate(profile->node_count * sizeof *group_of_node);
 	start_groups(making);
 	for (uint32_t id = 1; id < profile->node_count; id++)
 		is_parent[profile->nodes[id].parent] = true;
-	for (unsigned pass = 0; pass < 2; pass++)
-		for (uint32_t id = 0; id < profile->node_count; id++)
-			if (is_parent[id] == pass)
-				group_of_node[id] = group_of(making, id);
+	group_some(making, is_parent, false, group_of_node);
+	group_some(making, is_parent, true, group_of_node);
 	free(is_parent);
 	end_groups(making);
 	return group_of_node;
@@ -95,7 +115,6 @@ void hs_sites_making_free(struct hs_sites_making *making)
 	if (!making)
 		return;
 	hs_stacks_free(&making->stacks);
-	free(making->site_of_node);
 	free(making->folded);
 	end_groups(making);
 	free(making);
@@ -165,15 +184,15 @@ static void find_own_frames(const struct hs_sites_making *making, struct hs_site
 	free(own_modules);
 }
 
-static struct hs_site *add_site(struct hs_sites_making *making, struct hs_sites *sites, uint32_t node)
+static void add_site(struct hs_sites_making *making, struct hs_sites *sites, uint32_t node,
+		     const struct hs_counts *counts)
 {
 	uint32_t stack = making->folded[making->stacks.of_node[node]];
 	sites->items = hs_grow(sites->items, sites->count, &making->site_capacity, sizeof *sites->items);
-	struct hs_site *site = &sites->items[sites->count++];
-	*site = (struct hs_site){.stack = stack,
-				 .frame_count = making->stacks.items[stack].depth,
-				 .suppression = rule_of(making, node)};
-	return site;
+	sites->items[sites->count++] = (struct hs_site){.stack = stack,
+							.frame_count = making->stacks.items[stack].depth,
+							.suppression = rule_of(making, node),
+							.counts = *counts};
 }
 
 /* Of the replay's groups, which are sites' already. */
@@ -184,15 +203,17 @@ static void take_groups(struct hs_sites_making *making, struct hs_sites *sites, 
 	memset(site_of_group, 0xff, replay->group_count * sizeof *site_of_group);
 	for (uint32_t id = 0; id < making->profile->node_count; id++) {
 		uint32_t group = group_of_node[id];
-		if (!replay->node_used[id])
+		if (!replay->node_used[id]) {
+			group_of_node[id] = UINT32_MAX;
 			continue;
+		}
 		if (site_of_group[group] == UINT32_MAX) {
 			site_of_group[group] = sites->count;
-			add_site(making, sites, id)->counts = replay->groups[group];
+			add_site(making, sites, id, &replay->groups[group]);
 		}
 		group_of_node[id] = site_of_group[group];
 	}
-	making->site_of_node = group_of_node;
+	sites->site_of_node = group_of_node;
 	free(site_of_group);
 }
 
@@ -204,15 +225,17 @@ static void add_up_nodes(struct hs_sites_making *making, struct hs_sites *sites)
 	for (uint32_t id = 0; id < making->profile->node_count; id++) {
 		if (!replay->node_used[id])
 			continue;
-		const struct hs_counts *counts = &replay->groups[replay->group_of_node[id]];
+		struct hs_counts *counts = &replay->groups[replay->group_of_node[id]];
 		uint32_t index = group_of(making, id);
-		struct hs_site *site =
-			index == sites->count ? add_site(making, sites, id) : &sites->items[index];
-		hs_counts_add(&site->counts, counts);
+		counts->max_bytes = counts->max_blocks = 0;
+		if (index == sites->count)
+			add_site(making, sites, id, counts);
+		else
+			hs_counts_add(&sites->items[index].counts, counts);
 		replay->group_of_node[id] = index;
 	}
 	end_groups(making);
-	making->site_of_node = replay->group_of_node;
+	sites->site_of_node = replay->group_of_node;
 	replay->group_of_node = NULL;
 	replay->unknown |= HS_TOLD_MAX;
 }
@@ -251,13 +274,12 @@ static struct hs_sites_making *start(struct hs_profile *profile, struct hs_sites
 }
 
 /* Groups before the replay. */
-static int begin_with_maxima(struct hs_profile *profile, bool raw, struct hs_sites *sites,
+static int begin_with_maxima(struct hs_sites_making *making, bool raw, struct hs_sites *sites,
 			     struct hs_error *error)
 {
-	struct hs_sites_making *making = start(profile, sites);
 	make_rules_and_stacks(making, raw);
 	uint32_t *group_of_node = group_nodes(making);
-	if (hs_replay_run(profile, group_of_node, making->group_count, &sites->replay, error) != 0) {
+	if (hs_replay_run(making->profile, group_of_node, making->group_count, &sites->replay, error) != 0) {
 		free(group_of_node);
 		hs_sites_free(sites);
 		return -1;
@@ -267,34 +289,101 @@ static int begin_with_maxima(struct hs_profile *profile, bool raw, struct hs_sit
 	return 0;
 }
 
+/* What goes on while events are replayed. */
 struct stacking {
 	struct hs_sites_making *making;
 	bool raw;
+	void (*prepare)(struct hs_profile *profile, const void *context);
+	const void *context;
 };
+
+static void prepare(struct stacking *stacking)
+{
+	struct hs_profile *profile = stacking->making->profile;
+	if (!profile->loader)
+		return;
+	hs_profile_finish(profile);
+	if (stacking->prepare)
+		stacking->prepare(profile, stacking->context);
+}
 
 static void make_stacks_aside(void *context)
 {
 	struct stacking *stacking = context;
+	prepare(stacking);
 	find_rules(stacking->making);
 	make_stacks(stacking->making, stacking->raw);
 }
 
-int hs_sites_begin(struct hs_profile *profile, bool raw, struct hs_sites *sites, struct hs_error *error)
+/* How many nodes a profile has or, if it is only begun, will have if nothing is wrong with the file. */
+static uint32_t expect_nodes(const struct hs_profile *profile)
 {
-	if (profile->counted)
-		return begin_with_maxima(profile, raw, sites, error);
-	struct hs_sites_making *making = start(profile, sites);
-	struct stacking stacking = {making, raw};
+	const struct hs_recording *recording = profile->recording;
+	uint64_t nodes = 1;
+	for (uint32_t i = 0; i < recording->member_count && profile->loader; i++)
+		if (recording->members[i].kind == HS_MEMBER_NODES)
+			nodes += recording->members[i].items;
+	return profile->loader ? (uint32_t)(nodes < HS_MAX_NODES ? nodes : HS_MAX_NODES)
+			       : profile->node_count;
+}
+
+static int replay_nodes(struct hs_profile *profile, struct hs_replay *replay, struct hs_error *error)
+{
+	return hs_replay_run_as(profile, NULL, 0, &(struct hs_replay_how){.by_node = true}, replay, error);
+}
+
+/* The replay knows nothing of the profile but what is copied here. */
+static int replay_beside(struct stacking *stacking, struct hs_replay *replay, struct hs_error *error)
+{
+	struct hs_profile *profile = stacking->making->profile;
+	struct hs_profile seen = *profile;
 	struct hs_aside aside;
-	bool many = profile->node_count >= NODES_WORTH_A_THREAD;
-	if (many)
-		hs_aside_begin(&aside, make_stacks_aside, &stacking);
-	else
+	seen.facts.warning = NULL;
+	seen.damaged = false;
+	seen.node_count = expect_nodes(profile);
+	hs_aside_begin(&aside, make_stacks_aside, stacking);
+	int result = replay_nodes(&seen, replay, error);
+	hs_aside_end(&aside);
+	if (profile->node_count != seen.node_count) { /* the file is damaged */
+		hs_replay_free(replay);
+		result = replay_nodes(profile, replay, error);
+	} else {
+		profile->facts.time_resolution_us = seen.facts.time_resolution_us;
+		profile->facts.duration_us = seen.facts.duration_us;
+		if (seen.facts.warning)
+			hs_profile_warn(profile, "%s", seen.facts.warning);
+	}
+	free(seen.facts.warning);
+	return result;
+}
+
+static bool has_counts(const struct hs_profile *profile)
+{
+	const struct hs_recording *recording = profile->recording;
+	for (uint32_t i = 0; i < recording->member_count; i++)
+		if (recording->members[i].kind == HS_MEMBER_COUNTS)
+			return true;
+	return false;
+}
+
+int hs_sites_begin(struct hs_profile *profile, bool raw,
+		   void (*prepared)(struct hs_profile *profile, const void *context), const void *context,
+		   struct hs_sites *sites, struct hs_error *error)
+{
+	struct hs_sites_making *making = start(profile, sites);
+	struct stacking stacking = {making, raw, prepared, context};
+	bool counts = has_counts(profile);
+	int result;
+	if (counts || !hs_filter_selects_all(profile->filter))
+		prepare(&stacking);
+	if (counts)
+		return begin_with_maxima(making, raw, sites, error);
+	if (expect_nodes(profile) >= NODES_WORTH_A_THREAD) {
+		result = replay_beside(&stacking, &sites->replay, error);
+	} else {
 		make_stacks_aside(&stacking);
-	int result = hs_replay_run_as(profile, NULL, 0, &(struct hs_replay_how){.by_node = true},
-				      &sites->replay, error);
-	if (many)
-		hs_aside_end(&aside);
+		result = replay_nodes(profile, &sites->replay, error);
+	}
 	if (result != 0) {
 		hs_sites_free(sites);
 		return -1;
@@ -306,7 +395,7 @@ int hs_sites_begin(struct hs_profile *profile, bool raw, struct hs_sites *sites,
 
 int hs_sites_make(struct hs_profile *profile, bool raw, struct hs_sites *sites, struct hs_error *error)
 {
-	int result = begin_with_maxima(profile, raw, sites, error);
+	int result = begin_with_maxima(start(profile, sites), raw, sites, error);
 	if (result == 0)
 		hs_sites_finish(sites);
 	return result;

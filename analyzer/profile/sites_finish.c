@@ -53,9 +53,9 @@ static uint32_t *write_frames(struct hs_sites_making *making, struct hs_sites *s
 		place[sites->items[i].stack] = WANTED;
 	/* callees stand behind their callers */
 	for (uint32_t last = making->stacks.count; last-- > 1 && used <= POOL_FRAMES_MOST;) {
-		uint32_t depth = stacks[last].depth;
 		if (place[last] != WANTED)
 			continue;
+		uint32_t depth = stacks[last].depth;
 		while (capacity < used + depth)
 			pool = hs_grow(pool, capacity, &capacity, sizeof *pool);
 		uint32_t stack = last, n = 0;
@@ -181,8 +181,10 @@ static uint32_t *arrange(struct hs_sites *sites, struct draft *drafts)
 	for (uint32_t i = 0; i < sites->count; i++)
 		now_at[drafts[i].site] = i;
 	for (uint32_t first = 0; first < sites->count; first++) {
-		struct hs_site saved = sites->items[first];
 		uint32_t at = first, from = drafts[at].site;
+		if (from == first)
+			continue;
+		struct hs_site saved = sites->items[first];
 		for (; from != first; from = drafts[at].site) {
 			sites->items[at] = sites->items[from];
 			drafts[at].site = at;
@@ -194,21 +196,18 @@ static uint32_t *arrange(struct hs_sites *sites, struct draft *drafts)
 	return now_at;
 }
 
-/* Maps the nodes that have events to their sites; finds how many frames each site left out. */
+/* Tells nodes where their sites are now; finds how many frames each site left out. */
 static void place_nodes(struct hs_sites *sites, const uint32_t *now_at)
 {
 	const struct hs_sites_making *making = sites->making;
-	const struct hs_profile *profile = making->profile;
 	const struct hs_stack *stacks = making->stacks.items;
-	sites->site_of_node = hs_allocate(profile->node_count * sizeof *sites->site_of_node);
-	for (uint32_t id = 0; id < profile->node_count; id++) {
-		sites->site_of_node[id] = UINT32_MAX;
-		if (!sites->replay.node_used[id])
+	for (uint32_t id = 0; id < making->profile->node_count; id++) {
+		uint32_t *index = &sites->site_of_node[id];
+		if (*index == UINT32_MAX)
 			continue;
-		uint32_t index = now_at[making->site_of_node[id]];
-		struct hs_site *site = &sites->items[index];
+		*index = now_at[*index];
+		struct hs_site *site = &sites->items[*index];
 		uint32_t folded = stacks[making->stacks.of_node[id]].depth - stacks[site->stack].depth;
-		sites->site_of_node[id] = index;
 		if (folded > site->folded_frames)
 			site->folded_frames = folded;
 	}
@@ -225,9 +224,8 @@ void hs_sites_finish(struct hs_sites *sites)
 	free(drafts);
 	place_nodes(sites, now_at);
 	free(now_at);
-	free(making->site_of_node);
 	free(making->stacks.of_node);
-	making->site_of_node = making->stacks.of_node = NULL;
+	making->stacks.of_node = NULL;
 	sites->frame_pool = write_frames(making, sites);
 	hs_sites_making_free(making);
 	sites->making = NULL;

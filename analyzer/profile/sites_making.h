@@ -9,7 +9,6 @@ struct hs_sites_making {
 	struct hs_stacks stacks;
 	const uint32_t *rule_of_node; /* suppressions.h; NULL: there are no rules */
 	size_t site_capacity;
-	uint32_t *site_of_node; /* of those with blocks, before the sites are sorted */
 	/* while nodes are grouped */
 	uint32_t group_count;
 	uint32_t *folded;           /* of each stack: the stack without its internal frames */
