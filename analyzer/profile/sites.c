@@ -237,7 +237,6 @@ static void add_up_nodes(struct hs_sites_making *making, struct hs_sites *sites)
 	end_groups(making);
 	sites->site_of_node = replay->group_of_node;
 	replay->group_of_node = NULL;
-	replay->unknown |= HS_TOLD_MAX;
 }
 
 /* What else is known of sites now. */

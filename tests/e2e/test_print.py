@@ -100,11 +100,13 @@ def test_filtered_report(run_heapscope, whole):
     assert re.search(r"^  peak +2\.9 KiB 100\.0% +0 B +0\.0% +2\.9 KiB   at 40 us$", text, re.M)
     assert re.search(r"^  allocated +3\.9 KiB  88\.9% +500 B  11\.1% +4\.4 KiB$", text, re.M)
     assert re.search(r"^  temporary +0   0\.0% +1 100\.0% +1$", text, re.M)
+    assert "  most that was selected: 2.9 KiB at 40 us, in 1 block, the moment of the whole\n" in text
     assert "1 of 1 site, 100.0% of 2.9 KiB selected" in text
     assert "no block was freed before its thread allocated again, of what is selected" in text
     at = run_heapscope("print", "--at", "20us", "--min-size", "1000", whole).stdout
     assert "filter: --min-size 1000 --at 20us\n" in at
     assert re.search(r"^  at 20 us +1000 B  66\.7% +500 B  33\.3% +1\.5 KiB$", at, re.M)
+    assert "  most that was selected: 1000 B at 10 us, in 1 block\n" in at
     assert "TOP SITES LIVE AT 20 us" in at
 
 
