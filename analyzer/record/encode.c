@@ -324,7 +324,8 @@ static int flush_events(struct hs_encoder *encoder)
 		if (hs_writer_pieces(&encoder->writer, HS_MEMBER_EVENTS, &encoder->scratch,
 				     &encoder->columns.cuts, encoder->columns.count) == 0)
 			encoder->written = encoder->now;
-		hs_event_columns_weigh(&encoder->columns, encoder->writer.offset - before);
+		hs_event_columns_weigh(&encoder->columns, encoder->writer.offset - before,
+				       hs_packer_is_hurried(encoder->writer.packer));
 		start_member(encoder);
 	}
 	if (encoder->new_samples >= HS_SAMPLES_A_MEMBER)

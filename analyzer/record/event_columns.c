@@ -168,20 +168,23 @@ static void join_copies(struct hs_event_columns *columns)
 }
 
 /* A column of that many bytes comes. */
-static void begin_column(struct hs_event_columns *columns, struct hs_bytes *payload, size_t bytes)
+static void begin_column(struct hs_event_columns *columns, uint8_t column, struct hs_bytes *payload,
+			 size_t bytes)
 {
 	struct hs_writer_cuts *cuts = &columns->cuts;
 	size_t piece = payload->count - (cuts->count ? cuts->at[cuts->count - 1] : 0);
-	if (bytes >= PIECE_LEAST && piece >= PIECE_LEAST)
+	if (bytes >= PIECE_LEAST && piece >= PIECE_LEAST) {
 		cuts->at[cuts->count++] = payload->count;
+		cuts->about[cuts->count] = column;
+	}
 	hs_bytes_varint(payload, bytes);
 }
 
-static void put_column(struct hs_event_columns *columns, const struct hs_bytes *column,
+static void put_column(struct hs_event_columns *columns, uint8_t column, const struct hs_bytes *data,
 		       struct hs_bytes *payload)
 {
-	begin_column(columns, payload, column->count);
-	hs_bytes_add(payload, column->data, column->count);
+	begin_column(columns, column, payload, data->count);
+	hs_bytes_add(payload, data->data, data->count);
 }
 
 static void put_lanes(struct hs_event_columns *columns, enum hs_column column, struct hs_bytes *payload)
@@ -189,7 +192,7 @@ static void put_lanes(struct hs_event_columns *columns, enum hs_column column, s
 	size_t bytes = 0;
 	for (unsigned i = 0; i < HS_LANES; i++)
 		bytes += columns->lanes[i] ? columns->lanes[i]->parts[column].count : 0;
-	begin_column(columns, payload, bytes);
+	begin_column(columns, (uint8_t)column, payload, bytes);
 	for (unsigned i = 0; i < HS_LANES; i++)
 		if (columns->lanes[i])
 			hs_bytes_add(payload, columns->lanes[i]->parts[column].data,
@@ -207,7 +210,7 @@ static void put_sizes_apart(struct hs_event_columns *columns, struct hs_bytes *p
 			if (lane && lane->count)
 				hs_bytes_string(part, lane->sizes[p].data, lane->sizes[p].count);
 		}
-		put_column(columns, part, payload);
+		put_column(columns, (uint8_t)(HS_COLUMNS + p), part, payload);
 	}
 }
 
@@ -229,10 +232,10 @@ void hs_event_columns_put(struct hs_event_columns *columns, struct hs_bytes *pay
 	hs_bytes_varint(payload, scale.unit_us);
 	hs_bytes_varint(payload, scale.grain);
 	hs_bytes_varint(payload, columns->sizes);
-	put_column(columns, &columns->copies, payload);
+	put_column(columns, HS_COLUMN_COPIES, &columns->copies, payload);
 	put_lanes(columns, HS_COLUMN_KIND, payload);
-	put_column(columns, &columns->threads, payload);
-	put_column(columns, &columns->times, payload);
+	put_column(columns, HS_COLUMN_THREAD, &columns->threads, payload);
+	put_column(columns, HS_COLUMN_TIME, &columns->times, payload);
 	put_lanes(columns, HS_COLUMN_NODE, payload);
 	if (columns->sizes == HS_SIZES_APART)
 		put_sizes_apart(columns, payload);
@@ -248,22 +251,25 @@ static void other_sizes(struct hs_event_columns *columns)
 	columns->sizes = columns->sizes == HS_SIZES_APART ? HS_SIZES_IN_COPIES : HS_SIZES_APART;
 }
 
-void hs_event_columns_weigh(struct hs_event_columns *columns, uint64_t bytes)
+void hs_event_columns_weigh(struct hs_event_columns *columns, uint64_t bytes, bool hurried)
 {
 	uint64_t weight = bytes * 1024 / columns->count;
 	if (columns->count < WEIGHED_EVENTS)
 		return;
 	if (columns->trying) {
+		bool comparable = hurried == columns->usual_is_hurried;
 		columns->trying = false;
-		columns->patience = columns->patience < PATIENCE_MOST ? columns->patience * 2 : PATIENCE_MOST;
-		if (weight * 8 <= columns->usual * 7)
+		if (comparable && weight * 8 <= columns->usual * 7) {
 			columns->patience = PATIENCE_LEAST;
-		else
+		} else {
+			columns->patience *= comparable && columns->patience < PATIENCE_MOST ? 2 : 1;
 			other_sizes(columns);
+		}
 		columns->payloads_left = columns->patience;
 		return;
 	}
 	columns->usual = weight;
+	columns->usual_is_hurried = hurried;
 	if (weight >= WORTH_BYTES && --columns->payloads_left == 0) {
 		columns->trying = true;
 		other_sizes(columns);

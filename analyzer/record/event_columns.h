@@ -29,7 +29,8 @@ struct hs_event_columns {
 	enum hs_sizes sizes;
 	bool trying;                       /* the other way, in one payload */
 	uint32_t payloads_left, patience;  /* until the other way is tried; from then to the next time */
-	uint64_t usual;                    /* bytes of 1024 events, when it was not */
+	uint64_t usual;                    /* bytes of 1024 events, when it was not; */
+	bool usual_is_hurried;             /* they are not to be compared with others */
 	uint64_t previous_us, allocations; /* before the first event */
 	uint64_t members;                  /* made so far */
 	struct hs_bytes times, copies, sizes_part; /* columns, likewise */
@@ -46,7 +47,7 @@ void hs_event_columns_start(struct hs_event_columns *columns, uint64_t time_us, 
 bool hs_event_columns_extend(struct hs_event_columns *columns, struct hs_event_lane *lane);
 /* Appends the payload, whose last event was at last_us, to an empty buffer. */
 void hs_event_columns_put(struct hs_event_columns *columns, struct hs_bytes *payload, uint64_t last_us);
-/* How many bytes its member took. */
-void hs_event_columns_weigh(struct hs_event_columns *columns, uint64_t bytes);
+/* How many bytes its member took; hurried: as the packer was, which makes them more. */
+void hs_event_columns_weigh(struct hs_event_columns *columns, uint64_t bytes, bool hurried);
 
 #endif

@@ -16,13 +16,19 @@
 /* A small buffer makes short deflate blocks, whose codes fit what a column is about. */
 enum { LEVEL = 1, LEVEL_BUFFER_BYTES = ISAL_DEF_LVL1_SMALL };
 
-/* In a hurry a piece is stored if its beginning deflates to more than 3/4. */
-enum { PROBE_BYTES = 4096, PROBE_MOST_BYTES = PROBE_BYTES / 4 * 3, STORED_BLOCK_MOST = 65535 };
+/* In a hurry a piece of an events member is stored if the beginning of one a while ago has deflated to more
+ * than 5/8. */
+enum { PROBE_BYTES = 4096, PROBE_MOST_BYTES = PROBE_BYTES / 8 * 5, PIECES_A_PROBE = 16 };
+enum { STORED_BLOCK_MOST = 65535 };
 
 struct hs_packer {
 	struct isal_zstream stream;
 	struct hs_bytes out;
 	bool hurried;
+	struct {
+		bool saves_little;
+		uint8_t pieces_left; /* until it is looked at again */
+	} habits[HS_WRITER_ABOUT_MOST];
 	uint8_t level_buffer[LEVEL_BUFFER_BYTES];
 };
 
@@ -41,6 +47,11 @@ void hs_packer_free(struct hs_packer *packer)
 void hs_packer_hurry(struct hs_packer *packer, bool hurried)
 {
 	packer->hurried = hurried;
+}
+
+bool hs_packer_is_hurried(const struct hs_packer *packer)
+{
+	return packer->hurried;
 }
 
 void hs_writer_init(struct hs_writer *writer, struct hs_packer *packer, int fd)
@@ -87,13 +98,20 @@ static bool pack_piece(struct hs_packer *packer, const uint8_t *data, size_t byt
 	return true;
 }
 
-static bool saves_little(struct hs_packer *packer, const uint8_t *data, size_t bytes)
+static bool saves_little(struct hs_packer *packer, uint8_t about, const uint8_t *data, size_t bytes)
 {
-	size_t before = packer->out.count;
-	bool little = bytes >= PROBE_BYTES && pack_piece(packer, data, PROBE_BYTES, false) &&
-		      packer->out.count - before > PROBE_MOST_BYTES;
-	packer->out.count = before;
-	return little;
+	__typeof__(packer->habits[0]) *habit = &packer->habits[about];
+	if (bytes < PROBE_BYTES)
+		return false;
+	if (!habit->pieces_left) {
+		size_t before = packer->out.count;
+		habit->saves_little = pack_piece(packer, data, PROBE_BYTES, false) &&
+				      packer->out.count - before > PROBE_MOST_BYTES;
+		habit->pieces_left = PIECES_A_PROBE;
+		packer->out.count = before;
+	}
+	habit->pieces_left--;
+	return habit->saves_little;
 }
 
 static void store_piece(struct hs_packer *packer, const uint8_t *data, size_t bytes, bool last)
@@ -119,11 +137,12 @@ static void pack(struct hs_packer *packer, enum hs_member_kind kind, const struc
 	out->count = 0;
 	hs_bytes_room(out, HS_MEMBER_HEADER_BYTES + most_bytes(payload->count) + HS_MEMBER_TRAILER_BYTES);
 	out->count = HS_MEMBER_HEADER_BYTES;
+	bool hurried = packer->hurried && kind == HS_MEMBER_EVENTS;
 	size_t from = 0;
 	for (unsigned i = 0; i <= cuts->count; i++) {
 		bool last = i == cuts->count;
 		size_t to = last ? payload->count : cuts->at[i];
-		if (packer->hurried && saves_little(packer, data + from, to - from)) {
+		if (hurried && saves_little(packer, cuts->about[i], data + from, to - from)) {
 			store_piece(packer, data + from, to - from, last);
 		} else if (!pack_piece(packer, data + from, to - from, last)) {
 			out->count = 0;

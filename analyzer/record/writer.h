@@ -15,6 +15,7 @@ struct hs_packer *hs_packer_new(void);
 void hs_packer_free(struct hs_packer *packer);
 /* From now on: what deflate would make little smaller is stored. */
 void hs_packer_hurry(struct hs_packer *packer, bool hurried);
+bool hs_packer_is_hurried(const struct hs_packer *packer);
 
 struct hs_writer {
 	struct hs_packer *packer; /* not owned */
@@ -33,8 +34,11 @@ int hs_writer_member(struct hs_writer *writer, enum hs_member_kind kind, const s
 enum { HS_WRITER_CUTS_MOST = 31 };
 struct hs_writer_cuts {
 	size_t at[HS_WRITER_CUTS_MOST];
+	uint8_t about[HS_WRITER_CUTS_MOST + 1]; /* what each piece is: below HS_WRITER_ABOUT_MOST. One is much
+						   like the other in the last payload that is the same */
 	unsigned count;
 };
+enum { HS_WRITER_ABOUT_MOST = 32 };
 /* Likewise. */
 int hs_writer_pieces(struct hs_writer *writer, enum hs_member_kind kind, const struct hs_bytes *payload,
 		     const struct hs_writer_cuts *cuts, uint32_t items);

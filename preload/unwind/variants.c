@@ -10,9 +10,9 @@ static inline unsigned place_of(const uint64_t calls[RUN])
 #pragma GCC unroll 8
 	for (unsigned i = 0; i < RUN; i++)
 		mixed ^= calls[i] << 8 * i | calls[i] >> (64 - 8 * i) % 64;
-	return (unsigned)(mixed * 0x9e3779b97f4a7c15u >> 56);
+	return (unsigned)(mixed * 0x9e3779b97f4a7c15u >> (64 - VARIANT_BITS));
 }
-_Static_assert(VARIANTS == 256 && RUN == 8, "a byte each");
+_Static_assert(RUN == 8, "a byte each");
 
 static inline bool is_of_era(const struct variants *variants, uint64_t shape, const struct frame *start)
 {

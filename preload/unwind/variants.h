@@ -6,7 +6,7 @@
 
 #include "remembered.h"
 
-enum { VARIANTS = 256 };
+enum { VARIANT_BITS = 9, VARIANTS = 1 << VARIANT_BITS };
 
 /* Of one thread. All that is known in one era is about stacks with the same frames outside of the run, the
  * same innermost pc, and all frames at the same places (thread->shape); what begins a new one is a change of

@@ -336,7 +336,7 @@ static void test_pieces(void)
 	begin();
 	add_noise(&payload, HALF, 0, 16);
 	add_noise(&payload, HALF, 64, 16);
-	const struct hs_writer_cuts cuts = {{HALF}, 1};
+	const struct hs_writer_cuts cuts = {.at = {HALF}, .count = 1};
 	CHECK_NUMBER(hs_writer_pieces(&encoder.writer, HS_MEMBER_SYMBOLS, &payload, &cuts, 1), 0);
 	CHECK(encoder.writer.offset < 40 + 2 * (HALF / 2 + CODES));
 	lseek(file, 0, SEEK_SET);
@@ -356,17 +356,17 @@ static void test_hurry(void)
 	struct hs_bytes payload = {0};
 	add_noise(&payload, NOISE, 0, 128);
 	add_noise(&payload, LIGHT, 0, 16);
-	const struct hs_writer_cuts cuts = {{NOISE}, 1};
+	const struct hs_writer_cuts cuts = {.at = {NOISE}, .about = {1, 2}, .count = 1};
 	for (int hurried = 0; hurried <= 1; hurried++) {
 		begin();
 		hs_packer_hurry(packer, hurried);
-		CHECK_NUMBER(hs_writer_pieces(&encoder.writer, HS_MEMBER_SYMBOLS, &payload, &cuts, 1), 0);
+		CHECK_NUMBER(hs_writer_pieces(&encoder.writer, HS_MEMBER_EVENTS, &payload, &cuts, 1), 0);
 		CHECK(encoder.writer.offset < 40 + NOISE / 8 * (hurried ? 8 : 7) + LIGHT / 2 + 2 * CODES);
 		CHECK_NUMBER(pread(file, stored, sizeof stored, HS_MEMBER_HEADER_BYTES), sizeof stored);
 		CHECK((memcmp(stored, head, sizeof head) == 0 &&
 		       memcmp(stored + sizeof head, payload.data, NOISE) == 0) == hurried);
 		lseek(file, 0, SEEK_SET);
-		check_member(HS_MEMBER_SYMBOLS, 1, payload.data, payload.count);
+		check_member(HS_MEMBER_EVENTS, 1, payload.data, payload.count);
 		end();
 	}
 	hs_bytes_free(&payload);
@@ -639,12 +639,32 @@ static void test_trials(void)
 		for (unsigned k = 0; k < steps[i].payloads; k++) {
 			CHECK_NUMBER(columns.sizes, k ? steps[i].after : steps[i].before);
 			columns.count = EVENTS;
-			hs_event_columns_weigh(&columns, steps[i].bytes);
+			hs_event_columns_weigh(&columns, steps[i].bytes, false);
 		}
 		CHECK_NUMBER(columns.sizes, steps[i].after);
 		columns.count = EVENTS / 2 - 1; /* a small one tells nothing */
-		hs_event_columns_weigh(&columns, EVENTS);
+		hs_event_columns_weigh(&columns, EVENTS, false);
 	}
+	hs_event_columns_free(&columns);
+}
+
+/* Payloads in a hurry are compared among themselves. An attempt that cannot be compared is made again later.
+ */
+static void test_trials_in_a_hurry(void)
+{
+	enum { EVENTS = HS_EVENTS_A_MEMBER, BEFORE = 8 };
+	struct hs_event_columns columns;
+	hs_event_columns_init(&columns);
+	columns.count = EVENTS;
+	for (unsigned attempt = 0; attempt < 3; attempt++) {
+		for (unsigned k = 0; k < BEFORE; k++) {
+			CHECK_NUMBER(columns.sizes, HS_SIZES_IN_COPIES);
+			hs_event_columns_weigh(&columns, EVENTS, attempt > 0);
+		}
+		CHECK_NUMBER(columns.sizes, HS_SIZES_APART);
+		hs_event_columns_weigh(&columns, EVENTS / 2, attempt != 1);
+	}
+	CHECK_NUMBER(columns.sizes, HS_SIZES_APART);
 	hs_event_columns_free(&columns);
 }
 
@@ -820,6 +840,7 @@ int main(void)
 	test_far();
 	test_very_far();
 	test_sizes_apart();
+	test_trials_in_a_hurry();
 	test_trials();
 	test_modules();
 	test_repairs();
