@@ -7,6 +7,7 @@
 #include "writer.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static struct hs_profile *load(struct writer *writer)
@@ -314,6 +315,87 @@ static void test_own_modules(void)
 	free(own);
 }
 
+enum { MANY = 10000 };
+
+/* MANY sites of two nodes each, that allocate 1 and 2 bytes: enough for stacks to be read in a thread beside
+ * the replay. damaged: so is the member with one more node, which has blocks, too. */
+static void write_many(struct writer *w, bool damaged)
+{
+	writer_start(w);
+	write_header(w);
+	add_module(w, "/home/me/prog", MAIN_PROGRAM);
+	write_modules(w);
+	uint32_t main_node = add_node(w, 0, 0, 0x1001), first = 0;
+	for (unsigned i = 0; i < 2 * MANY; i++) {
+		uint32_t node = add_node(w, main_node, 0, 0x10001 + 16 * (uint64_t)(i / 2));
+		first = first ? first : node;
+	}
+	write_nodes(w);
+	uint32_t last = add_node(w, main_node, 0, 0x2001);
+	write_nodes(w);
+	if (damaged)
+		w->file.data[w->file.count - 5] ^= 1; /* of its checksum */
+	for (unsigned i = 0; i < 2 * MANY; i++)
+		event_alloc(w, 1, i, first + i, 1 + i % 2);
+	event_alloc(w, 1, 2 * MANY, last, 5);
+	write_events(w);
+}
+
+static void test_beside_replay(void)
+{
+	struct writer w;
+	struct hs_error error = {""};
+	struct hs_sites sites;
+	write_many(&w, false);
+	const char *path = save(&w);
+	struct hs_profile *p = hs_profile_begin(path, &error);
+	CHECK(p && hs_sites_begin(p, false, NULL, NULL, &sites, &error) == 0);
+	CHECK_NUMBER(p->node_count, 2 * MANY + 3);
+	CHECK_NUMBER(sites.count, MANY + 1);
+	CHECK_NUMBER(sites.replay.totals.counts.allocations, 2 * MANY + 1);
+	CHECK_NUMBER(sites.replay.totals.counts.max_bytes, 3 * MANY + 5);
+	hs_sites_finish(&sites);
+	CHECK_NUMBER(sites.items[0].counts.peak_bytes, 5);
+	CHECK_NUMBER(p->frames[sites.items[0].frames[0]].address, 0x2000);
+	for (uint32_t i = 1; i < sites.count; i++) { /* equals by address */
+		const struct hs_site *site = &sites.items[i];
+		CHECK_NUMBER(site->counts.live_bytes, 3);
+		CHECK_NUMBER(site->counts.allocations, 2);
+		CHECK_NUMBER(site->frame_count, 2);
+		CHECK_NUMBER(p->frames[site->frames[0]].address, 0x10000 + 16 * (i - 1));
+		CHECK_NUMBER(sites.site_of_node[2 * i], i);
+		CHECK_NUMBER(sites.site_of_node[2 * i + 1], i);
+	}
+	hs_sites_free(&sites);
+	hs_profile_free(p);
+	unlink(path);
+	writer_free(&w);
+}
+
+/* The replay finds a node that is not there, as if the stacks had been read before. */
+static void test_damaged_beside_replay(void)
+{
+	struct writer w;
+	struct hs_error error = {""};
+	struct hs_sites sites, begun;
+	write_many(&w, true);
+	const char *path = save(&w);
+	struct hs_profile *p = hs_profile_load(path, &error), *half = hs_profile_begin(path, &error);
+	CHECK(p && hs_sites_make(p, false, &sites, &error) == 0);
+	CHECK(half && hs_sites_begin(half, false, NULL, NULL, &begun, &error) == 0);
+	CHECK_TEXT(half->facts.warning, p->facts.warning);
+	CHECK(strstr(p->facts.warning, "a list of stacks at byte") &&
+	      strstr(p->facts.warning, "an allocation has a stack that is not in the file"));
+	CHECK_NUMBER(begun.count, MANY);
+	CHECK_NUMBER(begun.replay.totals.counts.allocations, 2 * MANY);
+	hs_sites_free(&sites);
+	hs_sites_free(&begun);
+	hs_profile_free(p);
+	hs_profile_free(half);
+	unlink(path);
+	writer_free(&w);
+}
+
 int main(void)
 {
 	test_load();
@@ -321,6 +403,8 @@ int main(void)
 	test_maximum_of_merged();
 	test_recursion();
 	test_nothing_recorded();
+	test_beside_replay();
+	test_damaged_beside_replay();
 	test_own_modules();
 	return check_failures();
 }
