@@ -49,7 +49,7 @@ def wide_recording(build, tmp_path, sites):
 
 
 # instructions a site, from the file to the output
-@pytest.mark.parametrize("what, most", [("print", 8300), ("json", 12000), ("dhat", 10000), ("speedscope", 9500)])
+@pytest.mark.parametrize("what, most", [("print", 7300), ("json", 12000), ("dhat", 10000), ("speedscope", 9500)])
 def test_sites(build, tmp_path, what, most):
     command = ["print"] if what == "print" else ["export", "--format", what, "-o", tmp_path / "out"]
     counts = []
