@@ -157,12 +157,18 @@ static inline void join_sixteen(const uint8_t *const *columns, size_t at, uint32
 /* columns: the first of the far ones. joined: for HS_EVENTS_A_MEMBER. */
 static int join_far(const struct column *columns, uint32_t *joined, struct far *far)
 {
+	static uint8_t zeros[HS_EVENTS_A_MEMBER]; /* which nobody writes */
 	size_t count = (size_t)(columns[0].end - columns[0].at), at = 0;
 	sixteen lanes = {0};
-	const uint8_t *bytes[4] = {columns[0].at, columns[1].at, columns[2].at, columns[3].at};
-	for (unsigned i = 0; i < 4; i++)
-		if ((size_t)(columns[i].end - columns[i].at) != count || count > HS_EVENTS_A_MEMBER)
+	const uint8_t *bytes[4];
+	if (count > HS_EVENTS_A_MEMBER)
+		return -1;
+	for (unsigned i = 0; i < 4; i++) {
+		bool is_zero = columns[i].at == columns[i].end;
+		if (!is_zero && (size_t)(columns[i].end - columns[i].at) != count)
 			return -1;
+		bytes[i] = is_zero ? zeros : columns[i].at;
+	}
 	for (; at + sizeof lanes <= count; at += sizeof lanes)
 		join_sixteen(bytes, at, joined, &lanes);
 	for (; at < count; at++) {

@@ -336,9 +336,8 @@ static int flush_events(struct hs_encoder *encoder)
 
 void hs_encoder_end_elsewhere(struct hs_encoder *encoder, uint32_t further, uint64_t ended)
 {
-	struct hs_encoder_lane *lane = encoder->lane;
 	const struct hs_encoder_lane *home = encoder->lanes[(encoder->run_thread + further) % HS_LANES];
-	encoder->next[-1].ended |= hs_encoder_ended_code(lane, home, further, ended);
+	encoder->next[-1].ended |= hs_encoder_ended_code(encoder, home, further, ended);
 }
 
 void hs_encoder_pause(struct hs_encoder *encoder)

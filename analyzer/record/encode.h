@@ -132,15 +132,17 @@ static inline void hs_encoder_start_event(struct hs_encoder *encoder, enum hs_ev
 	encoder->now.events++;
 }
 
-/* What the event in `lane` that ends a block `further` lanes on, in `home`, adds to hs_coded_event.ended. */
-static inline uint64_t hs_encoder_ended_code(struct hs_encoder_lane *lane, const struct hs_encoder_lane *home,
-					     uint32_t further, uint64_t ended)
+/* What the run's event that ends a block `further` lanes on, in `home`, adds to hs_coded_event.ended. */
+static inline uint64_t hs_encoder_ended_code(const struct hs_encoder *encoder,
+					     const struct hs_encoder_lane *home, uint32_t further,
+					     uint64_t ended)
 {
+	struct hs_encoder_lane *lane = encoder->lane;
 	uint64_t younger = (home->allocations - 1 - ended) << 1;
 	uint64_t onwards = hs_zigzag((int64_t)(ended - lane->last_ended[further])) << 1 | 1;
 	uint64_t code = younger < onwards ? younger : onwards;
 	lane->last_ended[further] = ended;
-	if (code - HS_ENDED_FAR >= HS_FAR_END - HS_ENDED_FAR)
+	if (code - HS_ENDED_FAR >= encoder->columns.far_codes)
 		return code << HS_CODED_KIND_BITS | further * HS_EVENT_KINDS;
 	*lane->events.far_next++ = (uint32_t)code | further << HS_FAR_BITS;
 	return (uint64_t)HS_ENDED_FAR << HS_CODED_KIND_BITS;
@@ -152,10 +154,9 @@ void hs_encoder_end_elsewhere(struct hs_encoder *encoder, uint32_t further, uint
 static inline void hs_encoder_end_block(struct hs_encoder *encoder, uint32_t thread, uint64_t ended,
 					uint64_t size)
 {
-	struct hs_encoder_lane *lane = encoder->lane;
 	uint32_t further = (thread - encoder->run_thread) % HS_LANES;
 	if (__builtin_expect(further == 0, 1))
-		encoder->next[-1].ended |= hs_encoder_ended_code(lane, lane, 0, ended);
+		encoder->next[-1].ended |= hs_encoder_ended_code(encoder, encoder->lane, 0, ended);
 	else
 		hs_encoder_end_elsewhere(encoder, further, ended);
 	encoder->now.live_bytes -= size;

@@ -22,6 +22,11 @@ enum { PATIENCE_LEAST = 8, PATIENCE_MOST = 64, WORTH_BYTES = 256 /* of 1024 even
 /* Smaller payloads have other weights. */
 enum { WEIGHED_EVENTS = HS_EVENTS_A_MEMBER / 2 };
 
+/* Where nearly no event is a copy, far blocks stand with the near ones: columns of their own take more time.
+ * Where they stand there, copies may not be seen, so that the other way is tried now and then.
+ */
+enum { PLAIN_EIGHTHS = 7, FAR_PAYLOADS = 16 };
+
 /* A lane is busy with so many events of a member. */
 enum { BUSY_EVENTS = HS_EVENTS_A_MEMBER / 16 };
 
@@ -103,10 +108,25 @@ static void put_times(struct hs_event_columns *columns, const struct scale *scal
 
 /* ---- the payload --------------------------------------------------------------------------------------- */
 
+/* 127 itself stands for far. */
+static bool all_near(const struct hs_event_columns *columns)
+{
+	return columns->far_codes == 1;
+}
+
+static void choose_far(struct hs_event_columns *columns)
+{
+	size_t plain = 0;
+	for (unsigned i = 0; i < HS_LANES; i++)
+		plain += columns->lanes[i] ? columns->lanes[i]->parts[HS_COLUMN_KIND].count : 0;
+	bool copies = plain * 8 <= (size_t)columns->count * PLAIN_EIGHTHS;
+	columns->far_codes = copies || columns->members % FAR_PAYLOADS == 0 ? HS_FAR_END - HS_ENDED_FAR : 1;
+}
+
 void hs_event_columns_add(struct hs_event_columns *columns, unsigned place, struct hs_event_lane *lane)
 {
 	hs_event_lane_init(lane);
-	hs_event_lane_start(lane, columns->ring, columns->sizes);
+	hs_event_lane_start(lane, columns->ring, columns->sizes, all_near(columns));
 	columns->lanes[place] = lane;
 }
 
@@ -135,9 +155,11 @@ void hs_event_columns_start(struct hs_event_columns *columns, uint64_t time_us, 
 			    uint64_t allocations)
 {
 	columns->ring = choose_ring(columns);
+	choose_far(columns);
 	for (unsigned i = 0; i < HS_LANES; i++)
 		if (columns->lanes[i])
-			hs_event_lane_start(columns->lanes[i], columns->ring, columns->sizes);
+			hs_event_lane_start(columns->lanes[i], columns->ring, columns->sizes,
+					    all_near(columns));
 	columns->size_end = columns->sizes == HS_SIZES_APART ? 0 : HS_CODED_LARGE;
 	columns->room = HS_EVENTS_A_MEMBER;
 	columns->count = columns->step_count = 0;
@@ -199,6 +221,18 @@ static void put_lanes(struct hs_event_columns *columns, enum hs_column column, s
 				     columns->lanes[i]->parts[column].count);
 }
 
+/* Whether all of a column's bytes are. */
+static bool is_zero(const struct hs_event_columns *columns, enum hs_column column)
+{
+	for (unsigned i = 0; i < HS_LANES; i++) {
+		const struct hs_bytes *part = columns->lanes[i] ? &columns->lanes[i]->parts[column] : NULL;
+		if (part && part->count &&
+		    (part->data[0] || memcmp(part->data, part->data + 1, part->count - 1) != 0))
+			return false;
+	}
+	return true;
+}
+
 /* By the node, then lane by lane. */
 static void put_sizes_apart(struct hs_event_columns *columns, struct hs_bytes *payload)
 {
@@ -241,8 +275,14 @@ void hs_event_columns_put(struct hs_event_columns *columns, struct hs_bytes *pay
 		put_sizes_apart(columns, payload);
 	else
 		put_lanes(columns, HS_COLUMN_SIZE, payload);
-	for (enum hs_column i = HS_COLUMN_ENDED; i < HS_COLUMNS; i++)
-		put_lanes(columns, i, payload);
+	put_lanes(columns, HS_COLUMN_ENDED, payload);
+	put_lanes(columns, HS_COLUMN_FAR_LOW, payload);
+	for (enum hs_column i = HS_COLUMN_FAR_MIDDLE; i < HS_COLUMNS; i++) {
+		if (is_zero(columns, i))
+			begin_column(columns, (uint8_t)i, payload, 0);
+		else
+			put_lanes(columns, i, payload);
+	}
 	columns->members++;
 }
 

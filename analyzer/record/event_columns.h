@@ -17,6 +17,7 @@ struct hs_event_columns {
 	struct hs_event_lane *lanes[HS_LANES]; /* NULL: it never had events */
 	struct hs_time_step *steps; /* HS_EVENTS_A_MEMBER; pages that none reaches are never touched */
 	uint32_t step_count;
+	uint64_t far_codes;         /* so many from HS_ENDED_FAR on are put into the far columns */
 	uint64_t size_end;          /* sizes whose code is that or more are hs_event_lane_keep_size's */
 	uint32_t first;             /* number of the first event, modulo 2^32 */
 	uint32_t count;             /* events, when the payload is put */

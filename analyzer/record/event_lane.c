@@ -3,11 +3,11 @@
 
 #include "heapscope/varint.h"
 
-/* Copies. Positions are looked up by the LOOK events that follow; shorter copies save little. Where those are
- * known, by LOOK_FAR as well: of the places that begin alike, the latest is rarely the one that goes on
- * alike.
+/* Copies. Places are looked up by the LOOK events that follow; shorter copies save little. Of the last PLACES
+ * that begin alike, the one that goes on alike for longest is copied, and one of LONG_ENOUGH at once. Before
+ * that, it is looked whether one of the next LATER places begins a copy that ends GAIN events or more later.
  */
-enum { LOOK = 6, LOOK_FAR = 32, PATIENCE_BITS = 4 };
+enum { LOOK = 6, PLACES = 8, LONG_ENOUGH = 64, LATER = 4, GAIN = 4, PATIENCE_BITS = 4 };
 
 enum { KIND_MASK = (1 << HS_CODED_KIND_BITS) - 1 };
 
@@ -20,6 +20,7 @@ void hs_event_lane_init(struct hs_event_lane *lane)
 	*lane = (struct hs_event_lane){0};
 	lane->events = hs_allocate(HS_LANE_RING_MOST * sizeof *lane->events);
 	lane->seen = hs_allocate(HS_LANE_RING_MOST * sizeof *lane->seen);
+	lane->earlier = hs_allocate(HS_LANE_RING_MOST * sizeof *lane->earlier);
 	for (unsigned i = 0; i < HS_COLUMNS; i++)
 		hs_bytes_room(&lane->parts[i], HS_EVENTS_A_MEMBER); /* enough for most */
 }
@@ -28,6 +29,7 @@ void hs_event_lane_free(struct hs_event_lane *lane)
 {
 	free(lane->events);
 	free(lane->seen);
+	free(lane->earlier);
 	free(lane->large);
 	for (unsigned i = 0; i < HS_COLUMNS; i++)
 		hs_bytes_free(&lane->parts[i]);
@@ -36,11 +38,12 @@ void hs_event_lane_free(struct hs_event_lane *lane)
 	*lane = (struct hs_event_lane){0};
 }
 
-void hs_event_lane_start(struct hs_event_lane *lane, uint32_t ring, enum hs_sizes sizes)
+void hs_event_lane_start(struct hs_event_lane *lane, uint32_t ring, enum hs_sizes sizes, bool all_near)
 {
 	lane->next = lane->limit = lane->packed = lane->events;
 	lane->far_next = lane->far;
 	lane->sizes_are = sizes;
+	lane->all_near = all_near;
 	lane->count = lane->put = lane->at = lane->misses = lane->copied = lane->distance = 0;
 	lane->plain_first = lane->large_count = lane->large_put = 0;
 	for (unsigned i = 0; i < HS_COLUMNS; i++)
@@ -58,11 +61,11 @@ static inline const struct hs_coded_event *event_at(const struct hs_event_lane *
 	return &lane->events[i & lane->ring_mask];
 }
 
-/* Where the place of the `count` events at `at` is remembered. */
-static inline uint32_t *look_up(const struct hs_event_lane *lane, uint32_t at, uint32_t count)
+/* Where the place of the LOOK events at `at` is remembered. */
+static inline uint32_t *look_up(const struct hs_event_lane *lane, uint32_t at)
 {
-	uint64_t sum = count;
-	for (uint32_t i = at; i < at + count; i++) {
+	uint64_t sum = LOOK;
+	for (uint32_t i = at; i < at + LOOK; i++) {
 		const struct hs_coded_event *event = event_at(lane, i);
 		uint64_t both = (uint64_t)event->size << 32 | event->node;
 		sum = (sum ^ both ^ event->ended >> HS_CODED_KIND_BITS << 15 ^
@@ -97,12 +100,15 @@ static inline uint8_t *put_value(uint8_t *at, uint64_t value)
 /* Mostly one byte. */
 static inline uint8_t *put_byte(uint8_t *at, uint64_t value)
 {
+	if (__builtin_expect(value >= 0x80, 0))
+		return hs_varint_put(at, value);
 	*at = (uint8_t)value;
-	return __builtin_expect(value < 0x80, 1) ? at + 1 : hs_varint_put(at, value);
+	return at + 1;
 }
 
-/* `count` events in a row, the next after those in the parts, that are no copies. */
-static void put_row(struct hs_event_lane *lane, uint32_t count)
+/* `count` events in a row, the next after those in the parts, that are no copies. all_near: of the lane. */
+static inline __attribute__((always_inline)) void put_row_of(struct hs_event_lane *lane, uint32_t count,
+							     bool all_near)
 {
 	struct hs_bytes *parts = lane->parts;
 	uint8_t *kind = hs_bytes_room(&parts[HS_COLUMN_KIND], count);
@@ -115,7 +121,8 @@ static void put_row(struct hs_event_lane *lane, uint32_t count)
 		unsigned is = event->ended % HS_EVENT_KINDS;
 		*kind++ = event->ended & KIND_MASK;
 		if (is != HS_EVENT_ALLOC) {
-			ended = put_byte(ended, event->ended >> HS_CODED_KIND_BITS);
+			uint64_t code = event->ended >> HS_CODED_KIND_BITS;
+			ended = all_near ? put_value(ended, code) : put_byte(ended, code);
 			if (is == HS_EVENT_FREE)
 				continue;
 		}
@@ -132,6 +139,17 @@ static void put_row(struct hs_event_lane *lane, uint32_t count)
 	parts[HS_COLUMN_SIZE].count = (size_t)(size - parts[HS_COLUMN_SIZE].data);
 	parts[HS_COLUMN_ENDED].count = (size_t)(ended - parts[HS_COLUMN_ENDED].data);
 	lane->put += count;
+}
+
+/* Two functions, each of which has the registers for itself. */
+static __attribute__((noinline)) void put_row(struct hs_event_lane *lane, uint32_t count)
+{
+	put_row_of(lane, count, false);
+}
+
+static __attribute__((noinline)) void put_row_all_near(struct hs_event_lane *lane, uint32_t count)
+{
+	put_row_of(lane, count, true);
 }
 
 typedef uint8_t sixteen __attribute__((vector_size(16)));
@@ -182,7 +200,7 @@ static void put_plain(struct hs_event_lane *lane, uint32_t end)
 {
 	while (lane->put < end) {
 		uint32_t count = end - lane->put, row = lane->ring_mask + 1 - (lane->put & lane->ring_mask);
-		put_row(lane, count < row ? count : row);
+		(lane->all_near ? put_row_all_near : put_row)(lane, count < row ? count : row);
 	}
 }
 
@@ -213,38 +231,53 @@ static bool end_copy(struct hs_event_lane *lane)
 	return true;
 }
 
-/* Whether the `count` events at `at` are those of a time before: how far back it was, or 0. Remembers the
- * place. */
-static uint32_t find_earlier(struct hs_event_lane *lane, uint32_t at, uint32_t count)
+/* Events that are those `distance` before them. */
+struct repeat {
+	uint32_t at, count, distance;
+};
+
+/* What repeats from `at` on: LOOK events or more, or none. Remembers the place. */
+static struct repeat find_repeat(struct hs_event_lane *lane, uint32_t at)
 {
-	uint32_t *seen = look_up(lane, at, count), distance = at + 1 - *seen;
-	bool known = *seen && distance <= lane->distance_most;
+	uint32_t *seen = look_up(lane, at), place = *seen, left = lane->count - at;
+	uint32_t most = left < LONG_ENOUGH ? left : LONG_ENOUGH;
+	struct repeat best = {at, LOOK - 1, 0};
+	lane->earlier[at & lane->ring_mask] = place;
 	*seen = at + 1;
-	for (uint32_t i = 0; known && i < count; i++)
-		known = same(lane, at + i, distance);
-	return known ? distance : 0;
+	for (unsigned i = 0; i < PLACES && place && best.count < most; i++) {
+		uint32_t distance = at + 1 - place, count = 0;
+		if (distance > lane->distance_most)
+			break;
+		while (count < most && same(lane, at + count, distance))
+			count++;
+		if (count > best.count)
+			best = (struct repeat){at, count, distance};
+		place = lane->earlier[(place - 1) & lane->ring_mask];
+	}
+	return best;
 }
 
 /* If the events at `at` are those of a time before a copy begins, perhaps with some that stand before them.
  */
 static bool begin_copy(struct hs_event_lane *lane)
 {
-	uint32_t at = lane->at, distance = find_earlier(lane, at, LOOK), alike = LOOK;
-	if (!distance)
+	struct repeat best = find_repeat(lane, lane->at);
+	if (!best.distance)
 		return false;
-	if (at + LOOK_FAR <= lane->count) {
-		uint32_t further = find_earlier(lane, at, LOOK_FAR);
-		if (further) {
-			distance = further;
-			alike = LOOK_FAR;
+	for (uint32_t i = 1; i <= LATER && best.count < LONG_ENOUGH && best.at + i + LOOK <= lane->count;
+	     i++) {
+		struct repeat later = find_repeat(lane, best.at + i);
+		if (later.distance && i + later.count >= best.count + GAIN) {
+			best = later;
+			i = 0;
 		}
 	}
-	while (at > lane->put && at > distance && same(lane, at - 1, distance))
-		at--;
-	put_plain(lane, at);
-	lane->distance = distance;
-	lane->copy = at;
-	lane->at += alike;
+	lane->at = best.at + best.count;
+	while (best.at > lane->put && best.at > best.distance && same(lane, best.at - 1, best.distance))
+		best.at--;
+	put_plain(lane, best.at);
+	lane->distance = best.distance;
+	lane->copy = best.at;
 	return true;
 }
 

@@ -42,6 +42,7 @@ struct hs_event_lane {
 	uint32_t ring_mask, distance_most;
 	unsigned seen_shift;
 	enum hs_sizes sizes_are;
+	bool all_near;   /* codes of ended blocks mostly take two bytes */
 	uint64_t *large; /* codes of sizes */
 	size_t large_capacity;
 	uint32_t large_count;
@@ -49,6 +50,7 @@ struct hs_event_lane {
 	uint32_t put;       /* events that are in the parts */
 	uint32_t at;        /* events that were looked at */
 	uint32_t *seen;     /* where a few events were last seen, + 1 */
+	uint32_t *earlier;  /* by the place (& ring_mask): where they were seen before that, likewise */
 	uint32_t misses;    /* since the last copy */
 	uint32_t distance;  /* of the copy that `at` is in; 0: it is in none */
 	uint32_t copy;      /* where that begins */
@@ -59,7 +61,7 @@ struct hs_event_lane {
 void hs_event_lane_init(struct hs_event_lane *lane);
 void hs_event_lane_free(struct hs_event_lane *lane);
 /* Begins a payload. Keeps `ring` events, a power of two. There is no room before hs_event_lane_pack. */
-void hs_event_lane_start(struct hs_event_lane *lane, uint32_t ring, enum hs_sizes sizes);
+void hs_event_lane_start(struct hs_event_lane *lane, uint32_t ring, enum hs_sizes sizes, bool all_near);
 /* For sizes that do not stand in the event: all if they stand apart, else those whose code is HS_CODED_LARGE
  * or more. The event is the lane's latest. */
 void hs_event_lane_keep_size(struct hs_event_lane *lane, struct hs_coded_event *event, uint32_t node,

@@ -84,8 +84,9 @@ enum hs_column {
 	HS_COLUMNS = 11,
 };
 
-/* A block is far if its code is that or more, and less than HS_FAR_END: then this stands in the ended
- * column, and the code in the far columns. */
+/* A block is far if its code is that or, as the writer likes, more, and less than HS_FAR_END: then this
+ * stands in the ended column, and the code in the far columns, of which all but the first are empty if they
+ * would be zero. */
 enum { HS_ENDED_FAR = 127, HS_FAR_BITS = 24, HS_FAR_END = 1 << HS_FAR_BITS };
 
 /* How sizes stand in a payload of events: those that are no copies, or all of them, by the node's id modulo

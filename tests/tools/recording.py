@@ -89,7 +89,7 @@ def event_codes(columns, items):
     take(items - len(codes))
     for at, (kind, _, node, size, end) in enumerate(codes):
         if end == FAR:
-            low, middle, high, further = (column.byte() for column in far)
+            low, middle, high, further = (column.byte() if column.data or column is far[0] else 0 for column in far)
             code = low + 256 * middle + 65536 * high
             assert further < LANES and code >= FAR
             codes[at] = kind, further, node, size, code

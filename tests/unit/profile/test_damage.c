@@ -375,11 +375,11 @@ static void test_wrong_far(void)
 	warned_far("\5", is_far, whole, misfit); /* lanes told twice */
 	warned_far("\1", near, whole, misfit);
 	warned_far("\1", is_far, none, misfit);
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 4; i++) { /* only the first may not be empty */
 		const char *three[4];
 		memcpy(three, whole, sizeof three);
 		three[i] = NULL;
-		warned_far("\1", is_far, three, misfit);
+		warned_far("\1", is_far, three, i ? missing : misfit);
 	}
 }
 

@@ -270,6 +270,13 @@ static void allocate_row(uint64_t first_bytes, unsigned count)
 	}
 }
 
+static uint8_t *put_row(uint8_t *at, unsigned first, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		*at++ = (uint8_t)(first + i);
+	return at;
+}
+
 /* Of two places that begin alike, the one that goes on alike is copied, not the latest. */
 static void test_copies_from_afar(void)
 {
@@ -290,9 +297,9 @@ static void test_copies_from_afar(void)
 	write_out();
 	check_node_1();
 	/* from 0 to 1 us; then what is copied: of the ten the last seven, each of the one before; the second
-	 * row of 32; the beginning of the third; and after its other 26 and one more the first row, all of
+	 * row of 32; the beginning of the third; and after its other 26 and one more the second row, all of
 	 * it */
-	at = memcpy(at, (uint8_t[]){0, 1, 0, 1, 1, 0, 12, 3, 7, 1, 32, 32, 32, 1, 6, 33, 27, 32, 98}, 19);
+	at = memcpy(at, (uint8_t[]){0, 1, 0, 1, 1, 0, 12, 3, 7, 1, 32, 32, 32, 1, 6, 33, 27, 32, 66}, 19);
 	at += 19;
 	*at = 3 + 32 + 1 + 27; /* kinds: allocations */
 	at += 1 + 63;
@@ -302,16 +309,40 @@ static void test_copies_from_afar(void)
 	*at++ = 63; /* sizes, and 1 */
 	*at++ = 9;
 	at += 2; /* as before */
-	for (unsigned i = 0; i < 6; i++)
-		*at++ = (uint8_t)(21 + i);
-	for (unsigned i = 0; i < 26; i++)
-		*at++ = (uint8_t)(31 + i);
-	*at++ = 61;
-	for (unsigned i = 0; i < 26; i++)
-		*at++ = (uint8_t)(71 + i);
-	*at++ = 62;
+	at = put_row(at, 21, 6);
+	at = put_row(at, 31, 26);
+	at = put_row(at, 61, 1);
+	at = put_row(at, 71, 26);
+	at = put_row(at, 62, 1);
 	at += 5; /* no block ended, near or far */
 	check_member(HS_MEMBER_EVENTS, 140, expected, (size_t)(at - expected));
+	end();
+}
+
+/* A copy waits for a longer one that begins a little later. */
+static void test_later_copy(void)
+{
+	uint8_t expected[128] =
+		{0, 1,  0,  1,  1, 0, /* from 0 to 1 us */
+		 3, 21, 12, 13,       /* all but the last twelve, which are the first twelve of... */
+		 21},                 /* allocations */
+		*at = expected + 11 + 21;
+	begin();
+	allocate_row(100, 2);
+	allocate_row(20, 6);
+	allocate_row(21, 12); /* ...these */
+	allocate_row(20, 13); /* begins like the six, but goes on like the twelve */
+	write_out();
+	check_node_1();
+	/* 33 events of thread 1; none at 0 us; nodes: 1 from 0, then from 1, then as before */
+	at = (uint8_t *)memcpy(at, (uint8_t[]){2, 65, 1, 1, 0, 21, 3, 1}, 8) + 8 + 19;
+	*at++ = 21; /* sizes, and 1 */
+	at = put_row(at, 101, 2);
+	at = put_row(at, 21, 6);
+	at = put_row(at, 22, 12);
+	at = put_row(at, 21, 1);
+	at += 5; /* no block ended, near or far */
+	check_member(HS_MEMBER_EVENTS, 33, expected, (size_t)(at - expected));
 	end();
 }
 
@@ -550,15 +581,16 @@ static void test_far(void)
 			      * ends of far blocks are alike */
 			     7, 3, 0xc5, 1, 1, 1, 7, 1,
 			     /* allocations, a far block that ends, one seven lanes on */
-			     5, 0, 0, 0, 1, 29, 5, 0x8f, 3, 1, 17, 2,              /* 200 events, then nine */
-			     1, 0,                                                 /* none at 0 us */
-			     3, 3, 1, 0, 3, 9, 0, 0,                               /* nodes, sizes */
-			     2, 127, 3,                                            /* far, near */
-			     8, 198, 319 - 256, 158, 239, 199, 218, 199, 151,      /* lowest bytes, */
-			     8, 0, 1, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0, /* middle, highest, */
-			     8, 7, 7, 7, 7, 7, 7, 7, 7,                            /* and lanes */
+			     5, 0, 0, 0, 1, 29, 5, 0x8f, 3, 1, 17, 2,         /* 200 events, then nine */
+			     1, 0,                                            /* none at 0 us */
+			     3, 3, 1, 0, 3, 9, 0, 0,                          /* nodes, sizes */
+			     2, 127, 3,                                       /* far, near */
+			     8, 198, 319 - 256, 158, 239, 199, 218, 199, 151, /* lowest bytes, */
+			     8, 0, 1, 0, 0, 0, 0, 0, 0,                       /* middle, */
+			     0,                                               /* highest: all are 0; */
+			     8, 7, 7, 7, 7, 7, 7, 7, 7,                       /* lanes */
 		     },
-		     75);
+		     67);
 	end();
 }
 
@@ -666,6 +698,43 @@ static void test_trials_in_a_hurry(void)
 	}
 	CHECK_NUMBER(columns.sizes, HS_SIZES_APART);
 	hs_event_columns_free(&columns);
+}
+
+/* After a payload of which more than 7/8 were no copies, only what must be is far, but in each 16th. */
+static void test_all_near(void)
+{
+	enum { ALL = (1 << 24) - 127 };
+	struct hs_event_columns columns;
+	struct hs_event_lane lane;
+	hs_event_columns_init(&columns);
+	hs_event_columns_start(&columns, 0, 0, 0);
+	CHECK_NUMBER(columns.far_codes, ALL);
+	hs_event_columns_add(&columns, 0, &lane);
+	for (uint64_t payload = 1; payload <= 17; payload++) {
+		columns.count = 1000;
+		columns.members = payload;
+		lane.parts[HS_COLUMN_KIND].count = payload == 9 ? 875 : 876;
+		hs_event_columns_start(&columns, 0, 0, 0);
+		CHECK_NUMBER(columns.far_codes, payload == 9 || payload == 16 ? ALL : 1);
+	}
+	hs_event_lane_free(&lane);
+	hs_event_columns_free(&columns);
+}
+
+/* Which is code 127. */
+static void test_near_codes(void)
+{
+	begin();
+	for (uint64_t i = 0; i < 200; i++)
+		item(HS_ITEM_ALLOC, 0, 1, 0x1000 + i * 16, 8, 1);
+	encoder.columns.far_codes = 1;
+	item(HS_ITEM_FREE, 0, 1, 0x1000 + 135 * 16, 0, 0); /* 2 * 64 = 128; 2 * 270 + 1 */
+	item(HS_ITEM_FREE, 0, 1, 0x1000 + 103 * 16, 0, 0); /* 2 * 96; 2 * (2 * 32 - 1) + 1 = 127 */
+	CHECK_NUMBER(encoder.lanes[1]->events.far_next - encoder.lanes[1]->events.far, 1);
+	CHECK_NUMBER(encoder.lanes[1]->events.far[0], 127);
+	CHECK_NUMBER(encoder.next[-2].ended, 128 << HS_CODED_KIND_BITS | HS_EVENT_FREE);
+	CHECK_NUMBER(encoder.next[-1].ended, 127 << HS_CODED_KIND_BITS | HS_EVENT_FREE);
+	end();
 }
 
 static void test_modules(void)
@@ -830,6 +899,7 @@ int main(void)
 	test_thread_runs();
 	test_copies();
 	test_copies_from_afar();
+	test_later_copy();
 	test_pieces();
 	test_hurry();
 	test_lanes();
@@ -842,6 +912,8 @@ int main(void)
 	test_sizes_apart();
 	test_trials_in_a_hurry();
 	test_trials();
+	test_all_near();
+	test_near_codes();
 	test_modules();
 	test_repairs();
 	test_realloc_race();
