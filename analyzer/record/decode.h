@@ -167,13 +167,28 @@ static inline enum hs_decode_result hs_decode(const uint64_t *words, uint32_t av
 	return HS_DECODE_ITEM;
 }
 
-/* The next record of a stream if it is an allocation or a free in the short form, as nearly all are. */
+/* The next item of a stream if its record is in the short form, as nearly all are. */
 struct hs_lead {
 	const uint64_t *at, *end; /* words */
-	uint64_t first;           /* the record's first word; its stamp; its key: */
+	uint64_t first;           /* the item's word; its stamp; its key: */
 	uint64_t stamp, key;
-	uint64_t last_stamp; /* of the record before */
+	uint64_t last_stamp;       /* of the item before */
+	enum hs_item_kind realloc; /* which item of one, if `first` is of that kind. ATTACH: is under way */
 };
+
+static __attribute__((noinline)) bool hs_lead_look_at_realloc(struct hs_lead *lead)
+{
+	if (HS_WORD_KIND(lead->first) != HS_RECORD_REALLOC || lead->end - lead->at < 3)
+		return false;
+	uint64_t third = hs_peek(&lead->at[2]);
+	lead->realloc = HS_ITEM_DETACH;
+	if (HS_WORD_ADDRESS(third) == HS_WORD_ADDRESS(lead->first)) {
+		lead->realloc = HS_ITEM_RESIZE;
+		lead->stamp += HS_WORD_DELTA(third);
+	}
+	lead->key = hs_item_key(lead->stamp, lead->realloc, lead->key);
+	return true;
+}
 
 /* After `at` has been set. false: what comes next is something else, or may be; then the key is too low. */
 static inline bool hs_lead_look(struct hs_lead *lead)
@@ -183,14 +198,39 @@ static inline bool hs_lead_look(struct hs_lead *lead)
 	lead->first = hs_peek(&lead->at[0]);
 	lead->stamp = lead->last_stamp + HS_WORD_DELTA(lead->first);
 	unsigned kind = HS_WORD_KIND(lead->first);
-	if (kind > HS_RECORD_ALLOC)
-		return false;
+	if (__builtin_expect(kind > HS_RECORD_ALLOC, 0))
+		return hs_lead_look_at_realloc(lead);
 	lead->key =
 		hs_item_key(lead->stamp, kind == HS_RECORD_FREE ? HS_ITEM_FREE : HS_ITEM_ALLOC, lead->key);
 	return true;
 }
 
-/* Takes the record, and looks at the one behind it. */
+/* Of a realloc, in the middle one of its words. */
+static inline void hs_lead_get_size(const struct hs_lead *lead, uint64_t *size, uint32_t *node)
+{
+	uint64_t middle = hs_peek(&lead->at[lead->realloc == HS_ITEM_ATTACH ? -1 : 1]);
+	*size = middle >> 32;
+	*node = (uint32_t)middle;
+}
+
+static __attribute__((noinline)) bool hs_lead_take_realloc(struct hs_lead *lead, struct hs_item *item)
+{
+	item->kind = (uint8_t)lead->realloc;
+	hs_lead_get_size(lead, &item->size, &item->node);
+	if (lead->realloc != HS_ITEM_DETACH) {
+		lead->at += lead->realloc == HS_ITEM_ATTACH ? 1 : 3;
+		lead->realloc = HS_ITEM_FREE;
+		return hs_lead_look(lead);
+	}
+	lead->at += 2;
+	lead->realloc = HS_ITEM_ATTACH;
+	lead->first = (hs_peek(&lead->at[0]) & ~UINT64_C(3)) | HS_RECORD_REALLOC;
+	lead->stamp = lead->last_stamp + HS_WORD_DELTA(lead->first);
+	lead->key = hs_item_key(lead->stamp, HS_ITEM_ATTACH, lead->key);
+	return true;
+}
+
+/* Takes the item, and looks at the one behind it. */
 static inline __attribute__((always_inline)) bool hs_lead_take(struct hs_lead *lead, struct hs_item *item)
 {
 	item->stamp = lead->last_stamp = lead->stamp;
@@ -199,6 +239,8 @@ static inline __attribute__((always_inline)) bool hs_lead_take(struct hs_lead *l
 	if (HS_WORD_KIND(lead->first) == HS_RECORD_FREE) {
 		item->kind = HS_ITEM_FREE;
 		lead->at += 1;
+	} else if (__builtin_expect(HS_WORD_KIND(lead->first) != HS_RECORD_ALLOC, 0)) {
+		return hs_lead_take_realloc(lead, item);
 	} else {
 		uint64_t second = hs_peek(&lead->at[1]);
 		item->size = second >> 32;

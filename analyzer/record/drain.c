@@ -194,6 +194,7 @@ static void open_chunk(struct hs_drain *drain, struct hs_stream *stream, struct 
 {
 	stream->open = true;
 	stream->last_words = is_full(drain, stream->first_chunk);
+	stream->words = (const uint64_t *)(header + 1);
 	stream->position = 0;
 	stream->end = committed_words(header);
 	stream->stamp = hs_peek(&header->base_stamp);
@@ -399,30 +400,33 @@ static bool run_second(struct hs_drain *drain, struct hs_stream *stream, uint64_
 	return true;
 }
 
-static const uint64_t *words_of_chunk(struct hs_drain *drain, uint32_t index)
-{
-	return (const uint64_t *)(hs_view_chunk(drain->view, index) + 1);
-}
-
-static bool begin_lead(struct hs_drain *drain, struct hs_stream *stream, struct hs_lead *lead)
+static bool begin_lead(const struct hs_stream *stream, struct hs_lead *lead)
 {
 	if (!stream->open || stream->has_second)
 		return false;
-	const uint64_t *words = words_of_chunk(drain, stream->first_chunk);
 	*lead = (struct hs_lead){
-		.at = words + stream->position,
-		.end = words + stream->end,
+		.at = stream->words + stream->position,
+		.end = stream->words + stream->end,
 		.last_stamp = stream->stamp,
 		.key = stream->key,
 	};
 	return hs_lead_look(lead);
 }
 
-static void end_lead(struct hs_drain *drain, struct hs_stream *stream, const struct hs_lead *lead)
+static void end_lead(struct hs_stream *stream, const struct hs_lead *lead)
 {
-	stream->position = (uint32_t)(lead->at - words_of_chunk(drain, stream->first_chunk));
+	stream->position = (uint32_t)(lead->at - stream->words);
 	stream->stamp = lead->last_stamp;
 	stream->key = lead->key;
+	if (lead->realloc != HS_ITEM_ATTACH)
+		return;
+	stream->position++;
+	stream->stamp = lead->stamp;
+	stream->has_second = true;
+	stream->second_address = HS_WORD_ADDRESS(lead->first);
+	stream->second_stamp = lead->stamp;
+	stream->second_has_stamp = lead->stamp != lead->last_stamp;
+	hs_lead_get_size(lead, &stream->second_size, &stream->second_node);
 }
 
 static inline bool take_lead(struct hs_drain *drain, struct hs_stream *stream, struct hs_lead *lead)
@@ -432,11 +436,11 @@ static inline bool take_lead(struct hs_drain *drain, struct hs_stream *stream, s
 	return hs_lead_take(lead, item);
 }
 
-/* Takes allocations and frees up to another record. */
+/* Takes what stands in short records up to one that does not. */
 static enum run run_short(struct hs_drain *drain, struct hs_stream *stream, uint64_t limit_key)
 {
 	struct hs_lead lead;
-	if (!begin_lead(drain, stream, &lead))
+	if (!begin_lead(stream, &lead))
 		return RUN_EMPTY;
 	bool more = true;
 	/* Events without a stamp of their own are not late: there were no others then. */
@@ -445,7 +449,7 @@ static enum run run_short(struct hs_drain *drain, struct hs_stream *stream, uint
 		drain->late += lead.stamp != lead.last_stamp;
 	while (more && lead.key < limit_key)
 		more = take_lead(drain, stream, &lead);
-	end_lead(drain, stream, &lead);
+	end_lead(stream, &lead);
 	return more ? RUN_LIMIT : RUN_EMPTY;
 }
 
@@ -454,7 +458,7 @@ static enum run run_record(struct hs_drain *drain, struct hs_stream *stream, uin
 {
 	if (stream->position >= stream->end)
 		return RUN_EMPTY;
-	const uint64_t *words = words_of_chunk(drain, stream->first_chunk) + stream->position;
+	const uint64_t *words = stream->words + stream->position;
 	uint32_t available = stream->end - stream->position;
 	struct hs_item *item = next_item(drain);
 	struct hs_decoded decoded;
@@ -506,8 +510,8 @@ static enum run run(struct hs_drain *drain, struct hs_stream *stream, uint64_t l
 	}
 }
 
-/* The allocations and frees of the two foremost streams, up to the next stream's key: threads that allocate
- * all the time give one or two each in turn, and a look at the heap for each would take longer. */
+/* What stands in short records of the two foremost streams, up to the next stream's key: threads that
+ * allocate all the time give one or two each in turn, and a look at the heap for each would take longer. */
 static void run_two(struct hs_drain *drain)
 {
 	struct hs_stream **heap = drain->heap;
@@ -519,8 +523,8 @@ static void run_two(struct hs_drain *drain)
 			limit_key = heap[rivals[i]]->key;
 	struct hs_stream *first = heap[0], *second = heap[other];
 	struct hs_lead one, two;
-	if (!begin_lead(drain, first, &one) || !begin_lead(drain, second, &two) ||
-	    one.key < drain->merged_key || two.key < drain->merged_key)
+	if (!begin_lead(first, &one) || !begin_lead(second, &two) || one.key < drain->merged_key ||
+	    two.key < drain->merged_key)
 		return;
 	bool more = true;
 	while (more && (one.key < limit_key || two.key < limit_key)) {
@@ -529,8 +533,8 @@ static void run_two(struct hs_drain *drain)
 		while (more && two.key <= one.key && two.key < limit_key)
 			more = take_lead(drain, second, &two);
 	}
-	end_lead(drain, first, &one);
-	end_lead(drain, second, &two);
+	end_lead(first, &one);
+	end_lead(second, &two);
 	sift_down(drain, other);
 	sift_down(drain, 0);
 }

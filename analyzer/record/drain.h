@@ -54,7 +54,8 @@ struct hs_stream {
 	uint32_t first_chunk; /* list of chunks by sequence; NO_CHUNK */
 	uint32_t next_sequence;
 	unsigned rounds_without_chunk;
-	uint32_t position, end; /* in the first chunk's payload, in words */
+	const uint64_t *words;  /* the first chunk's payload, while it is open */
+	uint32_t position, end; /* in it, in words */
 	bool open, last_words;  /* first chunk: read from; its end is final */
 	bool busy, gap, handed_over;
 	bool has_second; /* an ATTACH waits for its stamp */

@@ -166,6 +166,89 @@ static void test_realloc_across_rounds(void)
 	end();
 }
 
+/* What streams write at random, in rounds that end anywhere: each item comes in the order of the stamps,
+ * which all differ. */
+enum { STREAMS_MOST = 4, ITEMS_MOST = 4000 };
+static struct expected {
+	uint64_t stamp, address, size;
+	uint32_t stream, node;
+	enum hs_item_kind kind;
+} expected[ITEMS_MOST];
+static uint32_t expected_count, compared;
+
+static void compare(void *context, const struct hs_item *items, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++, compared++) {
+		const struct expected *due = &expected[compared];
+		bool begins = due->kind >= HS_ITEM_ALLOC;
+		CHECK(compared < expected_count);
+		CHECK(items[i].stamp == due->stamp && items[i].kind == due->kind &&
+		      items[i].address == due->address && items[i].stream->id == due->stream);
+		CHECK(!begins || (items[i].size == due->size && items[i].node == due->node));
+	}
+}
+
+static void expect(uint64_t stamp, uint32_t stream, enum hs_item_kind kind, uint64_t address, uint64_t size)
+{
+	expected[expected_count++] =
+		(struct expected){stamp, address, size, stream, (uint32_t)size + 1, kind};
+}
+
+static void test_random_streams(uint32_t streams, uint64_t seed)
+{
+	struct shim_chunk chunks[STREAMS_MOST];
+	uint64_t before[STREAMS_MOST] = {0}, now = 0; /* 0: the stream is not within a realloc */
+	begin();
+	hs_drain_free(drain);
+	drain = hs_drain_new(&view, compare, NULL);
+	for (uint32_t i = 0; i < streams; i++)
+		chunks[i] = shim_take(&view, i, i + 1, 0);
+	expected_count = compared = 0;
+	for (uint64_t i = 0; expected_count < 900 * streams; i++) {
+		seed = seed * 6364136223846793005u + 1442695040888963407u;
+		uint32_t s = (uint32_t)(seed >> 33) % streams, op = (uint32_t)(seed >> 45) % 8;
+		uint64_t old = 0x1000 + i * 16, size = i + 5, *begun = &before[s];
+		now += 1 + (seed >> 50) % 40;
+		if (*begun) {
+			shim_realloc(&chunks[s], *begun, old, now, old + 8, size, (uint32_t)size + 1);
+			for (uint32_t k = 0; k < expected_count; k++)
+				if (expected[k].stamp == *begun)
+					expected[k].address = old;
+			expect(now, s + 1, HS_ITEM_ATTACH, old + 8, size);
+			*begun = 0;
+		} else if (op == 0) {
+			*begun = now;
+			expect(now, s + 1, HS_ITEM_DETACH, 0, 0);
+		} else if (op == 1) {
+			shim_realloc(&chunks[s], now, old, now + 3, old, size, (uint32_t)size + 1);
+			now += 3;
+			expect(now, s + 1, HS_ITEM_RESIZE, old, size);
+		} else if (op == 2) {
+			shim_wide(&chunks[s], HS_WIDE_FREE, (uint64_t[]){old + 1, now}, 2, now);
+			expect(now, s + 1, HS_ITEM_FREE, old + 1, 0);
+		} else if (op <= 4) {
+			shim_free(&chunks[s], now, old);
+			expect(now, s + 1, HS_ITEM_FREE, old, 0);
+		} else {
+			shim_alloc(&chunks[s], now, old, size, (uint32_t)size + 1);
+			expect(now, s + 1, HS_ITEM_ALLOC, old, size);
+		}
+	}
+	for (uint32_t s = 0; s < streams; s++)
+		if (before[s]) {
+			now++;
+			shim_realloc(&chunks[s], before[s], 0, now, 8, 1, 2);
+			expect(now, s + 1, HS_ITEM_ATTACH, 8, 1);
+		}
+	for (uint64_t end = 0; end < now; end += 1 + (seed = seed * 25214903917u + 11) % 300)
+		hs_drain_round(drain, &shim_clock, end + MARGIN, false);
+	hs_drain_round(drain, &shim_clock, now + 2 * MARGIN, false);
+	CHECK_NUMBER(compared, expected_count);
+	CHECK_NUMBER(hs_drain_late(drain), 0);
+	CHECK_NUMBER(hs_drain_damaged(drain), 0);
+	end();
+}
+
 static void test_wide(void)
 {
 	begin();
@@ -375,6 +458,9 @@ int main(void)
 	test_no_stamp();
 	test_realloc();
 	test_realloc_across_rounds();
+	for (uint32_t streams = 1; streams <= STREAMS_MOST; streams++)
+		for (uint64_t seed = 1; seed <= 20; seed++)
+			test_random_streams(streams, seed * streams);
 	test_wide();
 	test_news();
 	test_damaged_news();
