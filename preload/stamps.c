@@ -143,8 +143,10 @@ void hs_stamps_look_around(struct thread *thread)
 	}
 }
 
-uint64_t hs_stamp_slowly(struct thread *thread)
+uint64_t hs_stamp_slowly(struct thread *thread, bool own)
 {
+	if (own && !thread->sings_solo && load_relaxed(&hs_stamp_soloist) == thread)
+		return arch_stamp(); /* as long as it is not certain, as if there were none */
 	hs_stamps_end_solo(thread);
 	uint64_t last = thread->last_stamp, tick = hs_stamp_tick ? load_relaxed(hs_stamp_tick) : 0;
 	/* In this order: if there is a tick between, the next event has a stamp of its own, too. */

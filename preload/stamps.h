@@ -29,8 +29,9 @@ void hs_stamps_look_around(struct thread *thread);
 void hs_stamps_end_solo(const struct thread *thread);
 void hs_stamps_end_solo_of(struct thread *thread); /* unless it is another one */
 
-/* The stamp of an event while hs_stamp_soloist is not NULL, unless it is the last one again. */
-uint64_t hs_stamp_slowly(struct thread *thread);
+/* The stamp of an event while hs_stamp_soloist is not NULL, unless it is the last one again. own: no other
+ * stream ever had an event at its address. */
+uint64_t hs_stamp_slowly(struct thread *thread, bool own);
 
 /* In front of the first stamp of an event: until the event ends, later ones of other threads have to wait for
  * it, and nobody becomes the soloist. */
@@ -49,7 +50,7 @@ static inline uint64_t event_stamp(struct thread *thread, uint64_t address)
 	if (soloist) {
 		if (unlikely(soloist != thread || !thread->rests ||
 			     load_relaxed(hs_stamp_tick) != thread->tick))
-			return hs_stamp_slowly(thread);
+			return hs_stamp_slowly(thread, own);
 		thread->rests--;
 		return thread->last_stamp;
 	}

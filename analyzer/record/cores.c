@@ -1,4 +1,4 @@
-/* The kernel counts for each thread how long it was ready to run, but did not. */
+/* The kernel counts for each thread how long it ran, and how long it was ready to, but did not. */
 #include "record/cores.h"
 
 #include <fcntl.h>
@@ -7,7 +7,8 @@
 #include <unistd.h>
 
 #define PERIOD_NS 20000000ull
-enum { SHORT_SHARE = 5 }; /* a thread that waits for more than a fifth of the time */
+/* A thread that runs for more than a quarter of the time and waits for more than a fifth of it. */
+enum { RUN_SHARE = 4, WAIT_SHARE = 5 };
 
 void hs_cores_open(struct hs_cores *cores)
 {
@@ -21,11 +22,14 @@ void hs_cores_close(struct hs_cores *cores)
 	cores->schedstat = -1;
 }
 
-void hs_cores_note(struct hs_cores *cores, uint64_t now_ns, uint64_t waited_ns)
+void hs_cores_note(struct hs_cores *cores, uint64_t now_ns, uint64_t ran_ns, uint64_t waited_ns)
 {
+	uint64_t time_ns = now_ns - cores->looked_ns;
 	if (cores->looked_ns)
-		cores->are_short = (waited_ns - cores->waited_ns) * SHORT_SHARE > now_ns - cores->looked_ns;
+		cores->are_short = (ran_ns - cores->ran_ns) * RUN_SHARE > time_ns &&
+				   (waited_ns - cores->waited_ns) * WAIT_SHARE > time_ns;
 	cores->looked_ns = now_ns;
+	cores->ran_ns = ran_ns;
 	cores->waited_ns = waited_ns;
 }
 
@@ -38,7 +42,7 @@ bool hs_cores_are_short(struct hs_cores *cores, uint64_t now_ns)
 	ssize_t bytes = pread(cores->schedstat, text, sizeof text - 1, 0);
 	text[bytes > 0 ? bytes : 0] = 0;
 	if (sscanf(text, "%llu %llu", &ran_ns, &waited_ns) == 2)
-		hs_cores_note(cores, now_ns, waited_ns);
+		hs_cores_note(cores, now_ns, ran_ns, waited_ns);
 	else
 		hs_cores_close(cores);
 	return cores->are_short;

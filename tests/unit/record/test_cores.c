@@ -10,12 +10,16 @@ static void test_share(void)
 {
 	struct hs_cores cores = {.schedstat = -1};
 	CHECK(!hs_cores_are_short(&cores, 1000));
-	hs_cores_note(&cores, 1000, 900); /* since when is not known */
+	hs_cores_note(&cores, 1000, 700, 900); /* since when is not known */
 	CHECK(!hs_cores_are_short(&cores, 1000));
-	hs_cores_note(&cores, 2000, 1101); /* 201 of 1,000 ns */
+	hs_cores_note(&cores, 2000, 951, 1101); /* runs for 251 of 1,000 ns, waits for 201 */
 	CHECK(hs_cores_are_short(&cores, 2000));
-	hs_cores_note(&cores, 3000, 1301); /* 200 */
+	hs_cores_note(&cores, 3000, 1202, 1301); /* waits for 200 */
 	CHECK(!hs_cores_are_short(&cores, 3000));
+	hs_cores_note(&cores, 4000, 1452, 1601); /* runs for 250 */
+	CHECK(!hs_cores_are_short(&cores, 4000));
+	hs_cores_note(&cores, 5000, 1703, 1802);
+	CHECK(hs_cores_are_short(&cores, 5000));
 }
 
 static bool done;
