@@ -7,7 +7,7 @@
  * that begin alike, the one that goes on alike for longest is copied, and one of LONG_ENOUGH at once. Before
  * that, it is looked whether one of the next LATER places begins a copy that ends GAIN events or more later.
  */
-enum { LOOK = 6, PLACES = 8, LONG_ENOUGH = 64, LATER = 4, GAIN = 4, PATIENCE_BITS = 4 };
+enum { LOOK = 6, PLACES = 8, LONG_ENOUGH = 32, LATER = 2, GAIN = 4, PATIENCE_BITS = 4 };
 
 enum { KIND_MASK = (1 << HS_CODED_KIND_BITS) - 1 };
 

@@ -22,8 +22,12 @@ enum { TAG_SERVER = 0, TAG_SIGNALS = UINT32_MAX, EVENTS_A_TURN = 64 };
 
 enum {
 	PENDING_ITEMS =
-		16384,    /* a round that found so many goes round again at once: there may be as many more */
-	BUSY_WAIT_MS = 1, /* lets the target run on a machine with few cores, and fills a few chunks */
+		16384, /* a round that found so many goes round again at once: there may be as many more */
+	/* Waits that let the target run on a machine with few cores, until so many items are there if they
+	 * come as fast as in the last one. There is room for many more. */
+	WORTH_ITEMS = 8192,
+	BUSY_WAIT_MS = 1,
+	BUSY_WAIT_MOST_MS = 8,
 	IDLE_WAIT_MS = 20,    /* as the shim's patience goes, and so that samples come in time */
 	EMPTY_WAIT_MS = 1000, /* no process is being recorded */
 	PROGRESS_WAIT_MS = 100,
@@ -235,8 +239,12 @@ static int wait_ms(const struct hs_session *session, uint64_t items, int last_ms
 		return session->target_ended ? IDLE_WAIT_MS : EMPTY_WAIT_MS;
 	if (items >= PENDING_ITEMS)
 		return 0;
-	if (items)
-		return BUSY_WAIT_MS;
+	if (items) {
+		uint64_t ms = (uint64_t)(last_ms > 0 ? last_ms : 1) * WORTH_ITEMS / items;
+		return ms < BUSY_WAIT_MS        ? BUSY_WAIT_MS
+		       : ms > BUSY_WAIT_MOST_MS ? BUSY_WAIT_MOST_MS
+						: (int)ms;
+	}
 	int longer = last_ms < BUSY_WAIT_MS ? BUSY_WAIT_MS : last_ms * 2;
 	return longer < IDLE_WAIT_MS ? longer : IDLE_WAIT_MS;
 }

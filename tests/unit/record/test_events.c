@@ -297,9 +297,9 @@ static void test_copies_from_afar(void)
 	write_out();
 	check_node_1();
 	/* from 0 to 1 us; then what is copied: of the ten the last seven, each of the one before; the second
-	 * row of 32; the beginning of the third; and after its other 26 and one more the second row, all of
+	 * row of 32; the beginning of the third; and after its other 26 and one more the first row, all of
 	 * it */
-	at = memcpy(at, (uint8_t[]){0, 1, 0, 1, 1, 0, 12, 3, 7, 1, 32, 32, 32, 1, 6, 33, 27, 32, 66}, 19);
+	at = memcpy(at, (uint8_t[]){0, 1, 0, 1, 1, 0, 12, 3, 7, 1, 32, 32, 32, 1, 6, 33, 27, 32, 98}, 19);
 	at += 19;
 	*at = 3 + 32 + 1 + 27; /* kinds: allocations */
 	at += 1 + 63;
