@@ -42,12 +42,23 @@ IN_LOOP struct hs_block block_at(const struct hs_page *page, enum hs_page_form f
 	return page->blocks[index];
 }
 
+/* The processor's instruction for it is not everywhere, and the compiler's function for that case takes
+ * longer.
+ */
+static inline unsigned count_bits(uint64_t word)
+{
+	word -= word >> 1 & 0x5555555555555555u;
+	word = (word & 0x3333333333333333u) + (word >> 2 & 0x3333333333333333u);
+	word = (word + (word >> 4)) & 0x0f0f0f0f0f0f0f0fu;
+	return (unsigned)(word * 0x0101010101010101u >> 56);
+}
+
 struct hs_block *hs_blocks_find_packed(struct hs_blocks *blocks, const struct hs_page *page, unsigned place)
 {
 	uint64_t word = page->places[place / 64], bit = 1ULL << place % 64;
 	if (!(word & bit))
 		return NULL;
-	blocks->packed_index = page->before[place / 64] + (unsigned)__builtin_popcountll(word & (bit - 1));
+	blocks->packed_index = page->before[place / 64] + count_bits(word & (bit - 1));
 	blocks->packed = block_at(page, page->form, blocks->packed_index);
 	return blocks->packed.group == HS_BLOCK_DEAD ? NULL : &blocks->packed;
 }
@@ -83,18 +94,42 @@ struct survey {
 	uint8_t before[HS_PAGE_BLOCKS / 64];
 };
 
+/* Of a whole page: block i has number i, and the dead ones have no place any more. */
+static void look_through_whole(const struct hs_page *page, unsigned end, struct survey *live)
+{
+	unsigned count = 0;
+	for (unsigned w = 0; w < HS_PAGE_BLOCKS / 64; w++) {
+		unsigned first = w * 64, begun = end > first ? end - first : 0;
+		uint64_t rest = page->places[w] & (begun >= 64 ? UINT64_MAX : (1ULL << begun) - 1);
+		live->before[w] = (uint8_t)count;
+		live->places[w] = rest;
+		if (rest == UINT64_MAX) { /* mostly, where blocks grow old */
+			for (unsigned i = 0; i < 64; i++)
+				live->numbers[count + i] = (uint8_t)(first + i);
+			count += 64;
+			continue;
+		}
+		for (; rest; rest &= rest - 1)
+			live->numbers[count++] = (uint8_t)(first + (unsigned)__builtin_ctzll(rest));
+	}
+	memcpy(live->indices, live->numbers, count);
+	live->count = count;
+}
+
 /* Looks at the blocks with numbers below `end`. */
 IN_LOOP void look_through(const struct hs_page *page, enum hs_page_form form, unsigned end,
 			  struct survey *live)
 {
 	unsigned count = 0, index = 0;
+	if (form == HS_PAGE_WHOLE) {
+		look_through_whole(page, end, live);
+		return;
+	}
 	for (unsigned w = 0; w < HS_PAGE_BLOCKS / 64; w++) {
 		uint64_t places = 0;
 		live->before[w] = (uint8_t)count;
 		for (uint64_t rest = page->places[w]; rest; rest &= rest - 1) {
 			unsigned number = w * 64 + (unsigned)__builtin_ctzll(rest);
-			if (form == HS_PAGE_WHOLE)
-				index = number;
 			uint64_t alive = number < end && group_at(page, form, index) != HS_BLOCK_DEAD;
 			live->indices[count] = (uint8_t)index++;
 			live->numbers[count] = (uint8_t)number;
