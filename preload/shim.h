@@ -203,10 +203,11 @@ struct thread {
 	uint32_t root; /* the node that their paths begin with, */
 	uint32_t node; /* and that of all of them */
 	/* unwind/variants.h */
-	uint64_t shape; /* changes where a remembered frame comes to stand at another place */
-	struct variants *variants;
-	uint32_t *new_variant; /* NULL, or where the node of the walk under way is noted */
-	uint32_t variant;      /* the node that has been found there, or 0 */
+	uint64_t shape;            /* changes where a remembered frame comes to stand at another place */
+	struct variants *variants; /* NULL: not needed yet; or there is no memory */
+	bool no_variants;          /* the latter */
+	uint32_t *new_variant;     /* NULL, or where the node of the walk under way is noted */
+	uint32_t variant;          /* the node that has been found there, or 0 */
 	uint32_t generation;
 	uint32_t writing; /* within an event: a signal handler that sees this writes elsewhere */
 	uint32_t chunk_index;

@@ -131,13 +131,13 @@ static bool is_fact(uint8_t kind)
 	       kind == HS_MEMBER_FOOTER || kind == HS_MEMBER_MARKS;
 }
 
-static void load_members(struct hs_loader *loader, bool facts, bool stacks)
+static void load_members(struct hs_loader *loader, bool (*are_wanted)(uint8_t kind))
 {
 	struct hs_recording *recording = loader->profile->recording;
 	for (uint32_t i = 1; i < recording->member_count; i++) {
 		const struct hs_member *member = &recording->members[i];
 		struct hs_error error;
-		if (!(facts && is_fact(member->kind)) && !(stacks && is_of_stacks(member->kind)))
+		if (!are_wanted(member->kind))
 			continue;
 		if (hs_recording_inflate(recording, member, &loader->inflater, &error) != 0 ||
 		    load_member(loader, member, &error) != 0)
@@ -169,7 +169,7 @@ static int load_header(struct hs_loader *loader, const char *path, struct hs_err
 		error);
 }
 
-static struct hs_profile *start(const char *path, struct hs_error *error)
+struct hs_profile *hs_profile_begin(const char *path, struct hs_error *error)
 {
 	struct hs_profile *profile = hs_allocate_zero(1, sizeof *profile);
 	hs_strings_init(&profile->strings);
@@ -180,10 +180,13 @@ static struct hs_profile *start(const char *path, struct hs_error *error)
 	profile->node_count = 1;
 	profile->loader = hs_allocate_zero(1, sizeof *profile->loader);
 	profile->loader->profile = profile;
-	if (load_header(profile->loader, path, error) == 0)
-		return profile;
-	hs_profile_free(profile);
-	return NULL;
+	if (load_header(profile->loader, path, error) != 0) {
+		hs_profile_free(profile);
+		return NULL;
+	}
+	load_members(profile->loader, is_fact);
+	hs_load_duration(profile);
+	return profile;
 }
 
 static void free_loader(struct hs_profile *profile)
@@ -194,9 +197,9 @@ static void free_loader(struct hs_profile *profile)
 	profile->loader = NULL;
 }
 
-/* When all members are loaded. */
-static void finish(struct hs_profile *profile)
+void hs_profile_finish(struct hs_profile *profile)
 {
+	load_members(profile->loader, is_of_stacks);
 	warn_of_tail(profile);
 	hs_load_finish(profile->loader);
 	hs_load_counts_finish(profile->loader);
@@ -207,29 +210,10 @@ static void finish(struct hs_profile *profile)
 
 struct hs_profile *hs_profile_load(const char *path, struct hs_error *error)
 {
-	struct hs_profile *profile = start(path, error);
-	if (!profile)
-		return NULL;
-	load_members(profile->loader, true, true);
-	hs_load_duration(profile);
-	finish(profile);
+	struct hs_profile *profile = hs_profile_begin(path, error);
+	if (profile)
+		hs_profile_finish(profile);
 	return profile;
-}
-
-struct hs_profile *hs_profile_begin(const char *path, struct hs_error *error)
-{
-	struct hs_profile *profile = start(path, error);
-	if (!profile)
-		return NULL;
-	load_members(profile->loader, true, false);
-	hs_load_duration(profile);
-	return profile;
-}
-
-void hs_profile_finish(struct hs_profile *profile)
-{
-	load_members(profile->loader, false, true);
-	finish(profile);
 }
 
 static bool has_line(const char *text, const char *line, size_t length)

@@ -1,9 +1,8 @@
 /* The kernel counts for each thread how long it ran, and how long it was ready to, but did not. */
 #include "record/cores.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
+#include "record/procfs.h"
+
 #include <unistd.h>
 
 #define PERIOD_NS 20000000ull
@@ -12,7 +11,7 @@ enum { RUN_SHARE = 4, WAIT_SHARE = 5 };
 
 void hs_cores_open(struct hs_cores *cores)
 {
-	*cores = (struct hs_cores){.schedstat = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC)};
+	*cores = (struct hs_cores){.schedstat = hs_proc_open_schedstat()};
 }
 
 void hs_cores_close(struct hs_cores *cores)
@@ -37,11 +36,8 @@ bool hs_cores_are_short(struct hs_cores *cores, uint64_t now_ns)
 {
 	if (cores->schedstat < 0 || now_ns - cores->looked_ns < PERIOD_NS)
 		return cores->are_short;
-	char text[128];
-	unsigned long long ran_ns, waited_ns;
-	ssize_t bytes = pread(cores->schedstat, text, sizeof text - 1, 0);
-	text[bytes > 0 ? bytes : 0] = 0;
-	if (sscanf(text, "%llu %llu", &ran_ns, &waited_ns) == 2)
+	uint64_t ran_ns, waited_ns;
+	if (hs_proc_scheduled(cores->schedstat, &ran_ns, &waited_ns))
 		hs_cores_note(cores, now_ns, ran_ns, waited_ns);
 	else
 		hs_cores_close(cores);

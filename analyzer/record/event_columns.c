@@ -233,6 +233,8 @@ static bool is_zero(const struct hs_event_columns *columns, enum hs_column colum
 	return true;
 }
 
+_Static_assert(HS_COLUMNS + HS_SIZE_PARTS <= HS_WRITER_ABOUT_MOST, "each column is told apart");
+
 /* By the node, then lane by lane. */
 static void put_sizes_apart(struct hs_event_columns *columns, struct hs_bytes *payload)
 {

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -127,15 +128,32 @@ int hs_proc_open_statm(pid_t pid)
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
+/* The text of a file that is open; "" if it cannot be read. */
+enum { OPEN_TEXT_MOST = 128 };
+static void read_open(int fd, char text[OPEN_TEXT_MOST])
+{
+	ssize_t bytes = pread(fd, text, OPEN_TEXT_MOST - 1, 0);
+	text[bytes > 0 ? bytes : 0] = 0;
+}
+
 uint64_t hs_proc_resident(int statm)
 {
-	char text[128];
-	ssize_t bytes = pread(statm, text, sizeof text - 1, 0);
+	char text[OPEN_TEXT_MOST];
 	unsigned long long pages;
-	if (bytes <= 0)
-		return 0;
-	text[bytes] = 0;
+	read_open(statm, text);
 	return sscanf(text, "%*u %llu", &pages) == 1 ? pages * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+}
+
+int hs_proc_open_schedstat(void)
+{
+	return open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+}
+
+bool hs_proc_scheduled(int schedstat, uint64_t *ran_ns, uint64_t *waited_ns)
+{
+	char text[OPEN_TEXT_MOST];
+	read_open(schedstat, text);
+	return sscanf(text, "%" SCNu64 " %" SCNu64, ran_ns, waited_ns) == 2;
 }
 
 uint64_t hs_proc_most_resident(pid_t pid)

@@ -25,6 +25,10 @@ bool hs_proc_shares_root(pid_t pid);
 /* Resident bytes now; 0 unknown. statm: a descriptor of /proc/PID/statm. */
 int hs_proc_open_statm(pid_t pid);
 uint64_t hs_proc_resident(int statm);
+/* How long a thread has run, and how long it could have, but had to wait for a core. schedstat: a descriptor
+ * that the thread has opened. false: unknown. */
+int hs_proc_open_schedstat(void);
+bool hs_proc_scheduled(int schedstat, uint64_t *ran_ns, uint64_t *waited_ns);
 /* VmHWM: the most resident bytes that this image ever had; 0 unknown. */
 uint64_t hs_proc_most_resident(pid_t pid);
 

@@ -45,8 +45,10 @@ uint32_t hs_variant_node(const struct variants *variants, uint64_t shape, const 
 uint32_t *hs_variant_add(struct thread *thread, const struct frame *start)
 {
 	struct variants *variants = thread->variants;
-	if (!variants)
+	if (!variants && !thread->no_variants) {
 		variants = thread->variants = hs_pages(sizeof *variants);
+		thread->no_variants = !variants; /* not to be asked for with each event */
+	}
 	if (!variants)
 		return NULL;
 	if (!is_of_era(variants, thread->shape, start)) {
