@@ -44,8 +44,9 @@ static void select_by_frames(const struct hs_pattern *pattern, bool wanted, cons
 	for (uint32_t id = 0; id < profile->node_count; id++) {
 		const struct hs_node *node = &profile->nodes[id];
 		through[id] = id && through[node->parent]; /* a parent stands before its children */
-		for (uint32_t i = 0; i < node->frame_count && !through[id]; i++)
-			through[id] = frames[node->first_frame + i];
+		struct hs_call call = profile->calls[node->call];
+		for (uint32_t i = 0; i < call.frame_count && !through[id]; i++)
+			through[id] = frames[call.first_frame + i];
 		nodes[id] &= through[id] == wanted;
 	}
 	free(through);
@@ -60,14 +61,15 @@ uint32_t *hs_allocating_modules(const struct hs_profile *profile)
 	internal[0] = true;
 	for (uint32_t id = 1; id < profile->node_count; id++) {
 		const struct hs_node *node = &profile->nodes[id];
-		const struct hs_frame *frames = &profile->frames[node->first_frame];
+		struct hs_call call = profile->calls[node->call];
+		const struct hs_frame *frames = &profile->frames[call.first_frame];
 		uint32_t i = 0;
-		while (i < node->frame_count && frames[i].internal)
+		while (i < call.frame_count && frames[i].internal)
 			i++;
-		internal[id] = i == node->frame_count && internal[node->parent];
-		if (i < node->frame_count)
+		internal[id] = i == call.frame_count && internal[node->parent];
+		if (i < call.frame_count)
 			modules[id] = frames[i].module;
-		else if (internal[id] && node->frame_count)
+		else if (internal[id] && call.frame_count)
 			modules[id] = frames[0].module;
 		else
 			modules[id] = modules[node->parent];

@@ -264,6 +264,13 @@ int hs_load_marks(struct hs_loader *loader, struct hs_payload payload, uint32_t 
 /* ---- nodes ----------------------------------------------------------------------------------------------
  */
 
+/* Nearly all nodes have a call that others had before. */
+static inline uint32_t find_call(struct hs_loader *loader, uint64_t module, uint64_t address)
+{
+	uint32_t found = hs_pairs_find(&loader->calls, module, address);
+	return (found == HS_PAIR_NONE ? hs_pairs_add(&loader->calls, module, address, NULL) : found) + 1;
+}
+
 int hs_load_nodes(struct hs_loader *loader, struct hs_payload payload, uint32_t items, struct hs_error *error)
 {
 	struct hs_profile *profile = loader->profile;
@@ -287,9 +294,7 @@ int hs_load_nodes(struct hs_loader *loader, struct hs_payload payload, uint32_t 
 		if (id >= loader->node_capacity)
 			profile->nodes =
 				hs_grow(profile->nodes, id, &loader->node_capacity, sizeof *profile->nodes);
-		profile->nodes[id] =
-			(struct hs_node){.parent = id - (uint32_t)up,
-					 .first_frame = hs_pairs_add(&loader->places, module, address, NULL)};
+		profile->nodes[id] = (struct hs_node){id - (uint32_t)up, find_call(loader, module, address)};
 		profile->node_count++;
 	}
 	return finished(&payload, error);
@@ -368,22 +373,22 @@ static void add_frame(struct hs_loader *loader, struct hs_frame frame)
 	profile->frames[profile->frame_count++] = frame;
 }
 
-/* Appends the frames of a place: a module id + 1 and a return address. */
-static struct hs_frame_range make_frames(struct hs_loader *loader, struct hs_pair place)
+/* Appends the frames of a call: a module id + 1 and a return address. */
+static struct hs_call make_frames(struct hs_loader *loader, struct hs_pair call)
 {
 	struct hs_profile *profile = loader->profile;
-	struct hs_frame_range range = {profile->frame_count, 0};
-	struct hs_frame frame = {.module = place.first ? profile->modules[place.first - 1].same_as
-						       : UINT32_MAX};
-	bool unknown = place.second >= HS_ADDRESS_UNKNOWN && place.second - HS_ADDRESS_UNKNOWN <= UINT32_MAX;
-	frame.address = place.second && !unknown ? place.second - 1 : 0;
-	if (place.first && profile->modules[frame.module].flags & HS_MODULE_FLAG_SHIM)
-		return range; /* heapscope's own code is nobody's business */
-	uint32_t symbol = hs_pairs_find(&loader->symbols, place.first, place.second);
-	if (!place.first && (place.second == HS_ADDRESS_CUT || place.second == HS_ADDRESS_BROKEN)) {
+	struct hs_call made = {profile->frame_count, 0};
+	struct hs_frame frame = {.module =
+					 call.first ? profile->modules[call.first - 1].same_as : UINT32_MAX};
+	bool unknown = call.second >= HS_ADDRESS_UNKNOWN && call.second - HS_ADDRESS_UNKNOWN <= UINT32_MAX;
+	frame.address = call.second && !unknown ? call.second - 1 : 0;
+	if (call.first && profile->modules[frame.module].flags & HS_MODULE_FLAG_SHIM)
+		return made; /* heapscope's own code is nobody's business */
+	uint32_t symbol = hs_pairs_find(&loader->symbols, call.first, call.second);
+	if (!call.first && (call.second == HS_ADDRESS_CUT || call.second == HS_ADDRESS_BROKEN)) {
 		frame.address = 0;
 		frame.function = hs_strings_add_text(&profile->strings,
-						     place.second == HS_ADDRESS_CUT
+						     call.second == HS_ADDRESS_CUT
 							     ? "[callers beyond the depth limit]"
 							     : "[callers that could not be unwound]");
 		add_frame(loader, frame);
@@ -400,22 +405,16 @@ static struct hs_frame_range make_frames(struct hs_loader *loader, struct hs_pai
 			add_frame(loader, frame);
 		}
 	}
-	range.count = profile->frame_count - range.first;
-	return range;
+	made.frame_count = profile->frame_count - made.first_frame;
+	return made;
 }
 
 void hs_load_finish(struct hs_loader *loader)
 {
 	struct hs_profile *profile = loader->profile;
-	struct hs_frame_range *ranges = hs_allocate_zero(loader->places.count, sizeof *ranges);
-	for (uint32_t i = 0; i < loader->places.count; i++)
-		ranges[i] = make_frames(loader, loader->places.items[i]);
-	for (uint32_t id = 1; id < profile->node_count; id++) {
-		struct hs_frame_range range = ranges[profile->nodes[id].first_frame];
-		profile->nodes[id].first_frame = range.first;
-		profile->nodes[id].frame_count = range.count;
-	}
-	free(ranges);
+	profile->calls = hs_reallocate(profile->calls, loader->calls.count + 1, sizeof *profile->calls);
+	for (uint32_t i = 0; i < loader->calls.count; i++)
+		profile->calls[i + 1] = make_frames(loader, loader->calls.items[i]);
 	hs_frames_rank(profile);
 }
 
@@ -431,7 +430,7 @@ void hs_loader_free(struct hs_loader *loader)
 {
 	hs_inflater_free(&loader->inflater);
 	hs_pairs_free(&loader->symbols);
-	hs_pairs_free(&loader->places);
+	hs_pairs_free(&loader->calls);
 	free(loader->symbol_ranges);
 	free(loader->named);
 	free(loader->phases);

@@ -31,8 +31,7 @@ struct hs_loader {
 	uint32_t pause;               /* the open one's index in marks + 1; 0 none */
 	size_t module_capacity, node_capacity, sample_capacity, frame_capacity;
 	uint64_t thread_records; /* in the whole file */
-	struct hs_pairs places; /* of nodes: module id + 1, address; first_frame is an index here until frames
-				   are made */
+	struct hs_pairs calls;   /* of nodes: module id + 1, address; the first one is call 1 */
 	struct hs_pairs symbols; /* module id + 1, address -> index in symbol_ranges */
 	struct hs_frame_range *symbol_ranges;
 	size_t symbol_capacity;

@@ -178,6 +178,7 @@ struct hs_profile *hs_profile_begin(const char *path, struct hs_error *error)
 	profile->thread_count = 1;
 	profile->nodes = hs_allocate_zero(1, sizeof *profile->nodes);
 	profile->node_count = 1;
+	profile->calls = hs_allocate_zero(1, sizeof *profile->calls);
 	profile->loader = hs_allocate_zero(1, sizeof *profile->loader);
 	profile->loader->profile = profile;
 	if (load_header(profile->loader, path, error) != 0) {
@@ -281,6 +282,7 @@ void hs_profile_free(struct hs_profile *profile)
 	free(profile->threads);
 	free(profile->frames);
 	free(profile->nodes);
+	free(profile->calls);
 	free(profile->samples);
 	free(profile->marks);
 	free(profile->counted);

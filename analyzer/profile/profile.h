@@ -46,11 +46,17 @@ struct hs_frame {
 	uint32_t rank;     /* in the order of hs_frames_compare; the same if they look the same */
 };
 
-/* A node of the recorded trie; its frames, innermost first, are frames[first .. first + count). */
+/* A return address, of which many nodes have the same; its frames, innermost first, are
+ * frames[first_frame .. first_frame + frame_count). */
+struct hs_call {
+	uint32_t first_frame;
+	uint32_t frame_count; /* 1 + inlined ones; 0: heapscope's own */
+};
+
+/* A node of the recorded trie: 8 bytes, for there may be a million of them. */
 struct hs_node {
 	uint32_t parent; /* node id; 0 root */
-	uint32_t first_frame;
-	uint32_t frame_count; /* 1 + inlined ones */
+	uint32_t call;   /* 0, which has no frames: of the root */
 };
 
 struct hs_thread {
@@ -212,6 +218,7 @@ struct hs_profile {
 	uint32_t thread_count;
 	struct hs_frame *frames;
 	uint32_t frame_count;
+	struct hs_call *calls;
 	struct hs_node *nodes; /* [0] is the root */
 	uint32_t node_count;
 	struct hs_sample *samples;
@@ -238,6 +245,10 @@ struct hs_profile *hs_profile_load(const char *path, struct hs_error *error);
 struct hs_profile *hs_profile_begin(const char *path, struct hs_error *error);
 void hs_profile_finish(struct hs_profile *profile);
 void hs_profile_free(struct hs_profile *profile);
+static inline struct hs_call hs_call_of(const struct hs_profile *profile, uint32_t node)
+{
+	return profile->calls[profile->nodes[node].call];
+}
 /* Adds the lines that are not there yet to the program's own suppressions. */
 void hs_facts_add_suppressions(struct hs_facts *facts, const char *lines);
 /* Frees what the facts point to. */

@@ -80,8 +80,9 @@ void hs_stacks_make(const struct hs_profile *profile, const uint32_t *key_of_fra
 	for (uint32_t id = 1; id < profile->node_count; id++) {
 		const struct hs_node *node = &profile->nodes[id];
 		uint32_t stack = stacks->of_node[node->parent];
-		for (uint32_t i = node->frame_count; i-- > 0;)
-			stack = find_or_add(&known, stacks, stack, node->first_frame + i);
+		struct hs_call call = profile->calls[node->call];
+		for (uint32_t i = call.frame_count; i-- > 0;)
+			stack = find_or_add(&known, stacks, stack, call.first_frame + i);
 		stacks->of_node[id] = stack;
 	}
 	free(known.slots);

@@ -253,13 +253,14 @@ static void know_node(struct matching *matching, uint32_t id)
 	const struct known_node *parent = &matching->nodes[node->parent];
 	struct known_node *known = &matching->nodes[id];
 	*known = (struct known_node){.one_library = true};
-	if (node->frame_count && !matching->own_known[node->first_frame]) {
-		matching->own_known[node->first_frame] = true;
-		matching->own[node->first_frame] = know_frames(
-			matching, &matching->profile->frames[node->first_frame], node->frame_count);
+	struct hs_call call = matching->profile->calls[node->call];
+	if (call.frame_count && !matching->own_known[call.first_frame]) {
+		matching->own_known[call.first_frame] = true;
+		matching->own[call.first_frame] =
+			know_frames(matching, &matching->profile->frames[call.first_frame], call.frame_count);
 	}
-	if (node->frame_count)
-		*known = matching->own[node->first_frame];
+	if (call.frame_count)
+		*known = matching->own[call.first_frame];
 	if (!known->rule)
 		known->rule = parent->rule;
 	if (!known->anywhere)

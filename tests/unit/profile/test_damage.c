@@ -616,7 +616,7 @@ static void test_damage_in_the_middle(void)
 	CHECK_SAYS(p->facts.warning, "damaged after 3 of 5 events (its checksum or size is wrong)");
 	CHECK_NUMBER(sites.replay.totals.counts.live_bytes, 20);
 	CHECK_NUMBER(p->facts.end, HS_END_EXIT);
-	CHECK_TEXT(p->strings.items[p->frames[p->nodes[1].first_frame].function], "main");
+	CHECK_TEXT(p->strings.items[p->frames[hs_call_of(p, 1).first_frame].function], "main");
 	char *before = strdup(p->facts.warning);
 	hs_sites_free(&sites);
 	CHECK(hs_sites_make(p, false, &sites, &error) == 0); /* a second replay says the same once */

@@ -322,7 +322,7 @@ static void test_patterns(struct hs_profile *profile)
 	CHECK_NUMBER(patterns.count, 0);
 	add(&patterns, "a{2,3}|^ge");
 	CHECK_NUMBER(hs_patterns_hide(&patterns, profile), 1); /* get */
-	CHECK(profile->frames[profile->nodes[3].first_frame].internal);
+	CHECK(profile->frames[hs_call_of(profile, 3).first_frame].internal);
 	CHECK_NUMBER(hs_patterns_hide(&patterns, profile), 0); /* is hidden already */
 	/* what get allocated is main's now */
 	struct hs_filter f = HS_FILTER_ALL;

@@ -123,29 +123,29 @@ static void test_load(void)
 
 	CHECK_NUMBER(p->node_count, 13);
 	CHECK_NUMBER(p->nodes[5].parent, 3);
-	CHECK_NUMBER(p->nodes[2].frame_count, 2);
-	const struct hs_frame *frame = &p->frames[p->nodes[2].first_frame];
+	CHECK_NUMBER(hs_call_of(p, 2).frame_count, 2);
+	const struct hs_frame *frame = &p->frames[hs_call_of(p, 2).first_frame];
 	CHECK_TEXT(strings[frame[0].function], "fill");
 	CHECK(frame[0].inlined && !frame[1].inlined && !frame[0].internal);
 	CHECK_TEXT(strings[frame[1].function], "run");
 	CHECK_TEXT(strings[frame[1].file], "/src/run.c");
 	CHECK_NUMBER(frame[1].line, 20);
 	CHECK_NUMBER(frame[1].address, 0x2000);
-	CHECK(p->frames[p->nodes[4].first_frame].internal);
-	CHECK_NUMBER(p->nodes[4].first_frame, p->nodes[10].first_frame); /* the same place */
-	CHECK_NUMBER(p->nodes[8].frame_count, 0);                        /* heapscope's own */
-	frame = &p->frames[p->nodes[6].first_frame];
+	CHECK(p->frames[hs_call_of(p, 4).first_frame].internal);
+	CHECK_NUMBER(hs_call_of(p, 4).first_frame, hs_call_of(p, 10).first_frame); /* the same place */
+	CHECK_NUMBER(hs_call_of(p, 8).frame_count, 0);                             /* heapscope's own */
+	frame = &p->frames[hs_call_of(p, 6).first_frame];
 	CHECK_NUMBER(frame->function, 0);
 	CHECK_NUMBER(frame->module, 1);
 	CHECK_NUMBER(frame->address, 0x6000);
-	frame = &p->frames[p->nodes[7].first_frame];
+	frame = &p->frames[hs_call_of(p, 7).first_frame];
 	CHECK_NUMBER(frame->module, UINT32_MAX);
 	CHECK_NUMBER(frame->address, 0x99000000);
-	frame = &p->frames[p->nodes[9].first_frame];
+	frame = &p->frames[hs_call_of(p, 9).first_frame];
 	CHECK_NUMBER(frame->address, 0);
 	CHECK_TEXT(strings[frame->function], "[callers beyond the depth limit]");
 	hs_fold_mark(p, HS_FOLD_C);
-	CHECK(!p->frames[p->nodes[4].first_frame].internal);
+	CHECK(!p->frames[hs_call_of(p, 4).first_frame].internal);
 	hs_profile_free(p);
 }
 
