@@ -23,28 +23,32 @@
 /* The innermost run of internal frames goes, unless nothing would remain. */
 static void fold_stacks(struct hs_sites_making *making, bool raw)
 {
-	const struct hs_stack *stacks = making->stacks.items;
+	struct hs_stack *stacks = making->stacks.items;
 	const struct hs_frame *frames = making->profile->frames;
-	uint32_t count = making->stacks.count, *folded = hs_allocate(count * sizeof *folded);
+	uint32_t count = making->stacks.count;
 	bool nothing = false; /* remains of some */
-	folded[0] = 0;
+	stacks[0].folded = 0;
 	for (uint32_t s = 1; s < count; s++) {
 		if (raw || !frames[stacks[s].frame].internal) {
-			folded[s] = s;
+			stacks[s].folded = s;
 			continue;
 		}
-		folded[s] = folded[stacks[s].parent];
-		nothing |= !folded[s];
+		stacks[s].folded = stacks[stacks[s].parent].folded;
+		nothing |= !stacks[s].folded;
 	}
 	for (uint32_t s = count; nothing && s-- > 1;)
-		if (folded[s] == 0)
-			folded[s] = s;
-	making->folded = folded;
+		if (stacks[s].folded == 0)
+			stacks[s].folded = s;
 }
 
 static uint32_t rule_of(const struct hs_sites_making *making, uint32_t node)
 {
 	return making->rule_of_node ? making->rule_of_node[node] : 0;
+}
+
+static uint32_t folded_stack(const struct hs_sites_making *making, uint32_t node)
+{
+	return making->stacks.items[making->stacks.of_node[node]].folded;
 }
 
 static inline uint32_t find_group(struct hs_sites_making *making, uint32_t stack, uint32_t rule)
@@ -66,7 +70,7 @@ static inline uint32_t find_group(struct hs_sites_making *making, uint32_t stack
 /* Inline: nodes are many. */
 static inline __attribute__((always_inline)) uint32_t group_of(struct hs_sites_making *making, uint32_t node)
 {
-	return find_group(making, making->folded[making->stacks.of_node[node]], rule_of(making, node));
+	return find_group(making, folded_stack(making, node), rule_of(making, node));
 }
 
 static void start_groups(struct hs_sites_making *making)
@@ -115,7 +119,6 @@ void hs_sites_making_free(struct hs_sites_making *making)
 	if (!making)
 		return;
 	hs_stacks_free(&making->stacks);
-	free(making->folded);
 	end_groups(making);
 	free(making);
 }
@@ -187,7 +190,7 @@ static void find_own_frames(const struct hs_sites_making *making, struct hs_site
 static void add_site(struct hs_sites_making *making, struct hs_sites *sites, uint32_t node,
 		     const struct hs_counts *counts)
 {
-	uint32_t stack = making->folded[making->stacks.of_node[node]];
+	uint32_t stack = folded_stack(making, node);
 	sites->items = hs_grow(sites->items, sites->count, &making->site_capacity, sizeof *sites->items);
 	sites->items[sites->count++] = (struct hs_site){.stack = stack,
 							.frame_count = making->stacks.items[stack].depth,
@@ -252,8 +255,6 @@ static void complete_sites(struct hs_sites_making *making, struct hs_sites *site
 		totals->suppressed_bytes += site->counts.live_bytes;
 		totals->suppressed_blocks += site->counts.live_blocks;
 	}
-	free(making->folded);
-	making->folded = NULL;
 	/* the sites have them now */
 	free(sites->replay.groups);
 	sites->replay.groups = NULL;

@@ -11,7 +11,6 @@ struct hs_sites_making {
 	size_t site_capacity;
 	/* while nodes are grouped */
 	uint32_t group_count;
-	uint32_t *folded;           /* of each stack: the stack without its internal frames */
 	uint32_t *group_of_stack;   /* of each folded stack; UINT32_MAX: of no node */
 	struct hs_pairs suppressed; /* folded stack, rule + 1: each a group of its own */
 	uint32_t *group_of_suppressed;

@@ -21,71 +21,77 @@ uint32_t *hs_frame_texts(const struct hs_profile *profile)
 	return keys;
 }
 
-/* Which stack a frame of some key makes of its caller's: a hash table of stacks alone, which know both. */
-struct known {
-	uint32_t *slots; /* 0 free */
-	size_t slot_count;
+/* Stacks in the making. What a frame of some key makes of its caller's stack is looked for among the stacks
+ * that are there for that caller: mostly none or one, written a moment ago. Those beyond a few are found by a
+ * hash table. */
+struct making {
+	struct hs_stacks *stacks;
 	const uint32_t *key_of_frame;
+	struct hs_pairs many; /* caller's stack and key of those beyond a few */
+	uint32_t *stack_of_many;
+	size_t many_capacity;
 };
+enum { FEW = 16 };
 
-static size_t slot_of(const struct known *known, uint32_t parent, uint32_t key)
+static uint32_t add_stack(struct hs_stacks *stacks, uint32_t parent, uint32_t frame, uint32_t sibling)
 {
-	uint64_t sum = ((uint64_t)parent << 32 | key) * 0x9e3779b97f4a7c15ULL;
-	return (size_t)(sum ^ sum >> 32) & (known->slot_count - 1);
+	if (stacks->count == stacks->capacity)
+		stacks->items =
+			hs_grow(stacks->items, stacks->count, &stacks->capacity, sizeof *stacks->items);
+	stacks->items[stacks->count] = (struct hs_stack){parent, frame, .sibling = sibling};
+	return stacks->count++;
 }
 
-/* Room for so many stacks. */
-static void widen(struct known *known, const struct hs_stacks *stacks, uint32_t count)
+static uint32_t find_or_add_beyond(struct making *making, uint32_t parent, uint32_t frame)
 {
-	if ((size_t)count * 2 <= known->slot_count)
-		return;
-	free(known->slots);
-	for (known->slot_count = 64; known->slot_count < (size_t)count * 2;)
-		known->slot_count *= 2;
-	/* written at once: a page of zeros that is read first costs a second fault when it is written */
-	known->slots = hs_allocate(known->slot_count * sizeof *known->slots);
-	memset(known->slots, 0, known->slot_count * sizeof *known->slots);
-	for (uint32_t stack = 1; stack < stacks->count; stack++) {
-		const struct hs_stack *item = &stacks->items[stack];
-		size_t slot = slot_of(known, item->parent, known->key_of_frame[item->frame]);
-		while (known->slots[slot])
-			slot = (slot + 1) & (known->slot_count - 1);
-		known->slots[slot] = stack;
+	bool added;
+	uint32_t index = hs_pairs_add(&making->many, parent, making->key_of_frame[frame], &added);
+	if (added) {
+		making->stack_of_many = hs_grow(making->stack_of_many, index, &making->many_capacity,
+						sizeof *making->stack_of_many);
+		making->stack_of_many[index] = add_stack(making->stacks, parent, frame, 0);
 	}
+	return making->stack_of_many[index];
 }
 
-static uint32_t find_or_add(struct known *known, struct hs_stacks *stacks, uint32_t parent, uint32_t frame)
+static inline uint32_t find_or_add(struct making *making, uint32_t parent, uint32_t frame)
 {
-	uint32_t key = known->key_of_frame[frame];
-	widen(known, stacks, stacks->count);
-	size_t slot = slot_of(known, parent, key);
-	for (; known->slots[slot]; slot = (slot + 1) & (known->slot_count - 1)) {
-		const struct hs_stack *item = &stacks->items[known->slots[slot]];
-		if (item->parent == parent && known->key_of_frame[item->frame] == key)
-			return known->slots[slot];
+	struct hs_stacks *stacks = making->stacks;
+	uint32_t first = stacks->items[parent].child, child = first, key = making->key_of_frame[frame];
+	for (unsigned i = 0; i < FEW; i++) {
+		if (!child) {
+			uint32_t added = add_stack(stacks, parent, frame, first);
+			return stacks->items[parent].child = added;
+		}
+		if (making->key_of_frame[stacks->items[child].frame] == key)
+			return child;
+		child = stacks->items[child].sibling;
 	}
-	stacks->items = hs_grow(stacks->items, stacks->count, &stacks->capacity, sizeof *stacks->items);
-	stacks->items[stacks->count] = (struct hs_stack){parent, frame, stacks->items[parent].depth + 1};
-	return known->slots[slot] = stacks->count++;
+	return find_or_add_beyond(making, parent, frame);
 }
 
 void hs_stacks_make(const struct hs_profile *profile, const uint32_t *key_of_frame, struct hs_stacks *stacks)
 {
-	struct known known = {.key_of_frame = key_of_frame};
-	*stacks = (struct hs_stacks){.count = 1};
-	stacks->items = hs_grow(NULL, 0, &stacks->capacity, sizeof *stacks->items);
+	struct making making = {.stacks = stacks, .key_of_frame = key_of_frame};
+	/* not many more than nodes: only inlined frames come to that */
+	*stacks = (struct hs_stacks){.count = 1, .capacity = profile->node_count};
+	stacks->items = hs_allocate(stacks->capacity * sizeof *stacks->items);
 	stacks->items[0] = (struct hs_stack){0};
-	stacks->of_node = hs_allocate_zero(profile->node_count, sizeof *stacks->of_node);
-	widen(&known, stacks, profile->node_count);
+	stacks->of_node = hs_allocate(profile->node_count * sizeof *stacks->of_node);
+	stacks->of_node[0] = 0;
 	for (uint32_t id = 1; id < profile->node_count; id++) {
 		const struct hs_node *node = &profile->nodes[id];
 		uint32_t stack = stacks->of_node[node->parent];
 		struct hs_call call = profile->calls[node->call];
 		for (uint32_t i = call.frame_count; i-- > 0;)
-			stack = find_or_add(&known, stacks, stack, call.first_frame + i);
+			stack = find_or_add(&making, stack, call.first_frame + i);
 		stacks->of_node[id] = stack;
 	}
-	free(known.slots);
+	hs_pairs_free(&making.many);
+	free(making.stack_of_many);
+	stacks->items[0].depth = 0;
+	for (uint32_t i = 1; i < stacks->count; i++)
+		stacks->items[i].depth = stacks->items[stacks->items[i].parent].depth + 1;
 }
 
 void hs_stacks_free(struct hs_stacks *stacks)

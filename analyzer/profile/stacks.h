@@ -10,7 +10,14 @@
 struct hs_stack {
 	uint32_t parent; /* stack without the innermost frame */
 	uint32_t frame;  /* innermost, in profile.frames: of the first node that has it */
-	uint32_t depth;  /* frames */
+	union {
+		uint32_t depth;   /* frames */
+		uint32_t sibling; /* while they are made: another one of the same parent; 0 none */
+	};
+	union {
+		uint32_t folded; /* sites.c: the stack without its internal frames */
+		uint32_t child;  /* while they are made: one whose parent it is; 0 none */
+	};
 };
 
 struct hs_stacks {
