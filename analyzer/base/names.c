@@ -36,24 +36,48 @@ static bool ends_in_operator(const struct hs_text *text)
 	return ends_with(text, "operator") && (text->count == 8 || !is_word(text->bytes[text->count - 9]));
 }
 
+/* Which of the four kinds of brackets it is; -1: none. */
+static inline int bracket_kind(char c, bool *closes)
+{
+	*closes = c == '>' || c == ')' || c == '}' || c == ']';
+	switch (c) {
+	case '<':
+	case '>':
+		return 0;
+	case '(':
+	case ')':
+		return 1;
+	case '{':
+	case '}':
+		return 2;
+	case '[':
+	case ']':
+		return 3;
+	default:
+		return -1;
+	}
+}
+
 /* For each position of name that opens a bracket, the length of its group, both brackets included; 0
  * elsewhere and where it does not close. One pass: names may be hostile, and long. The arrow of a return type
  * closes nothing. malloc'ed. */
 static uint32_t *find_groups(const char *name)
 {
-	static const char opens[] = "<({[", closes[] = ">)}]";
 	size_t count = strlen(name);
 	uint32_t *groups = hs_allocate_zero(count + 1, sizeof(*groups));
 	uint32_t last[4] = {
 		0}; /* of the brackets that are open, position + 1; the group holds the one before */
 	for (size_t i = 0; i < count; i++) {
-		const char *open = strchr(opens, name[i]), *close = strchr(closes, name[i]);
-		if (open) {
-			groups[i] = last[open - opens];
-			last[open - opens] = (uint32_t)i + 1;
-		} else if (close && last[close - closes] && !(*close == '>' && i && name[i - 1] == '-')) {
-			uint32_t start = last[close - closes] - 1;
-			last[close - closes] = groups[start];
+		bool closes;
+		int kind = bracket_kind(name[i], &closes);
+		if (kind < 0)
+			continue;
+		if (!closes) {
+			groups[i] = last[kind];
+			last[kind] = (uint32_t)i + 1;
+		} else if (last[kind] && !(name[i] == '>' && i && name[i - 1] == '-')) {
+			uint32_t start = last[kind] - 1;
+			last[kind] = groups[start];
 			groups[start] = (uint32_t)i + 1 - start;
 		}
 	}
@@ -136,8 +160,10 @@ static void drop_arguments(struct hs_text *out, const char *name, bool utf8)
 {
 	uint32_t *groups = find_groups(name);
 	for (size_t at = 0; name[at];) {
-		size_t taken = 0;
-		if (name[at] == '<' && ends_in_operator(out)) {
+		size_t taken = strcspn(name + at, "<({ ");
+		if (taken) {
+			hs_text_add_bytes(out, name + at, taken);
+		} else if (name[at] == '<' && ends_in_operator(out)) {
 			/* operator<, <<, <=, <=>, <<= */
 			size_t symbols = strspn(name + at, "<=>");
 			hs_text_add_bytes(out, name + at, symbols);
@@ -177,8 +203,8 @@ static size_t skip_return_type(const char *name, const uint32_t *groups)
 			at += groups[at] - 1;
 		else if (name[at] == ' ')
 			start = at + 1;
-		if (strncmp(name + at, "operator", 8) == 0 && (at == 0 || !is_word(name[at - 1])) &&
-		    !is_word(name[at + 8]))
+		if (name[at] == 'o' && strncmp(name + at, "operator", 8) == 0 &&
+		    (at == 0 || !is_word(name[at - 1])) && !is_word(name[at + 8]))
 			break; /* spaces that follow belong to the name: "operator new" */
 	}
 	while (name[start] == '*' || name[start] == '&')
@@ -195,7 +221,7 @@ static size_t bytes_of_columns(const char *text, size_t columns)
 		hs_text_decode(text + at, count - at, &length);
 		memcpy(one, text + at, length);
 		one[length] = 0;
-		size_t width = hs_text_columns(one);
+		size_t width = length == 1 ? 1 : hs_text_columns(one);
 		if (width > columns)
 			break;
 		columns -= width;
@@ -245,13 +271,16 @@ static bool says_nothing(const char *name)
 	return name[0] == '{' || strncmp(name, "operator", 8) == 0;
 }
 
-/* Adds a name without arguments; outer scopes, then the middle, give way. */
-static void fit_name(struct hs_text *text, const char *name, size_t columns, bool utf8)
+void hs_name_fit(struct hs_text *text, const char *name, size_t columns, bool utf8)
 {
+	if (hs_text_columns(name) <= columns) {
+		hs_text_add(text, name);
+		return;
+	}
 	uint32_t *groups = find_groups(name);
 	size_t dots = (utf8 ? 1 : 3) + 2; /* "...::" */
-	size_t start = skip_return_type(name, groups), scope = next_scope(name, groups, start);
-	if (hs_text_columns(name + start) > columns && scope) {
+	size_t start = 0, scope = next_scope(name, groups, 0);
+	if (scope) {
 		for (size_t next; hs_text_columns(name + scope) + dots > columns; scope = next) {
 			next = next_scope(name, groups, scope);
 			if (next == 0 || says_nothing(name + next))
@@ -269,7 +298,7 @@ static void fit_name(struct hs_text *text, const char *name, size_t columns, boo
 	free(groups);
 }
 
-void hs_name_short(struct hs_text *text, const char *name, size_t columns, bool utf8)
+char *hs_name_simple(const char *name, bool utf8)
 {
 	enum { LONGEST = 4096 }; /* without arguments; nobody sees more of it, and fitting takes time */
 	struct hs_text clean = {0}, simple = {0};
@@ -284,9 +313,19 @@ void hs_name_short(struct hs_text *text, const char *name, size_t columns, bool 
 		while ((simple.bytes[start] & 0xc0) == 0x80) /* inside of a character */
 			start++;
 	}
-	fit_name(text, simple.bytes + start, columns, utf8);
-	hs_text_free(&simple);
+	uint32_t *groups = find_groups(simple.bytes + start);
+	start += skip_return_type(simple.bytes + start, groups);
+	memmove(simple.bytes, simple.bytes + start, simple.count + 1 - start);
+	free(groups);
 	hs_text_free(&clean);
+	return simple.bytes;
+}
+
+void hs_name_short(struct hs_text *text, const char *name, size_t columns, bool utf8)
+{
+	char *simple = hs_name_simple(name, utf8);
+	hs_name_fit(text, simple, columns, utf8);
+	free(simple);
 }
 
 /* Takes "/./", "//" and "/x/../" out of an absolute path, in place. */

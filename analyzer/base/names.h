@@ -12,6 +12,12 @@
  * go, then the middle of the rest. The name may be hostile. */
 void hs_name_short(struct hs_text *text, const char *name, size_t columns, bool utf8);
 
+/* The same in two steps, for names that are shown more than once. What does not depend on the columns:
+ * malloc'ed. */
+char *hs_name_simple(const char *name, bool utf8);
+/* Adds what hs_name_simple made of a name. */
+void hs_name_fit(struct hs_text *text, const char *simple, size_t columns, bool utf8);
+
 /* Adds "table.c:118": of the path as much as fits in `columns`, the last component at least in part; the line
  * always. `directory` (or NULL): a path below it is shown relative to it. line 0: none. */
 void hs_place_short(struct hs_text *text, const char *path, uint32_t line, const char *directory,

@@ -45,14 +45,17 @@ void hs_text_add(struct hs_text *text, const char *added)
 
 void hs_text_vaddf(struct hs_text *text, const char *format, va_list arguments)
 {
+	enum { ENOUGH_MOSTLY = 64 };
 	va_list again;
 	va_copy(again, arguments);
-	int count = vsnprintf(NULL, 0, format, arguments);
-	if (count > 0) {
+	make_room(text, ENOUGH_MOSTLY);
+	size_t room = text->capacity - text->count;
+	int count = vsnprintf(text->bytes + text->count, room, format, arguments);
+	if (count > 0 && (size_t)count >= room) {
 		make_room(text, (size_t)count);
 		vsnprintf(text->bytes + text->count, (size_t)count + 1, format, again);
-		text->count += (size_t)count;
 	}
+	text->count += count > 0 ? (size_t)count : 0;
 	va_end(again);
 }
 
@@ -66,8 +69,9 @@ void hs_text_addf(struct hs_text *text, const char *format, ...)
 
 void hs_text_repeat(struct hs_text *text, const char *added, size_t times)
 {
+	size_t count = strlen(added);
 	for (size_t i = 0; i < times; i++)
-		hs_text_add(text, added);
+		hs_text_add_bytes(text, added, count);
 }
 
 int hs_text_decode(const char *bytes, size_t available, size_t *length)
@@ -106,6 +110,12 @@ void hs_text_clean(struct hs_text *text, const char *added)
 {
 	size_t count = strlen(added), length;
 	for (size_t at = 0; at < count; at += length) {
+		for (length = 0; added[at + length] >= ' ' && added[at + length] <= '~';)
+			length++;
+		if (length) { /* nearly all names are such a run and nothing else */
+			hs_text_add_bytes(text, added + at, length);
+			continue;
+		}
 		int point = hs_text_decode(added + at, count - at, &length);
 		if (is_unsafe(point)) /* -1, not UTF-8, is among them */
 			hs_text_add_bytes(text, "?", 1);
@@ -145,12 +155,18 @@ static size_t colour_length(const char *bytes)
 
 size_t hs_text_columns(const char *text)
 {
-	size_t columns = 0, count = strlen(text), length;
-	for (size_t at = 0; at < count; at += length) {
+	enum { CHARACTER_MOST = 4 };
+	size_t columns = 0, length;
+	for (size_t at = 0; text[at]; at += length) {
+		length = 1;
+		if (text[at] >= ' ' && text[at] <= '~') {
+			columns++;
+			continue;
+		}
 		length = colour_length(text + at);
 		if (length)
 			continue;
-		int point = hs_text_decode(text + at, count - at, &length);
+		int point = hs_text_decode(text + at, strnlen(text + at, CHARACTER_MOST), &length);
 		/* wcwidth knows little beyond ASCII in the C locale; one column is the best guess then */
 		int width = point < 0x80 ? 1 : wcwidth((wchar_t)point);
 		columns += width < 0 ? 1 : (size_t)width;

@@ -441,7 +441,7 @@ static void add_selected(struct hs_text *text, const struct hs_report *report, s
 	add_next(text, report);
 }
 
-void hs_report_text(struct hs_text *text, const struct hs_report *report)
+static void add_report(struct hs_text *text, const struct hs_report *report)
 {
 	const struct hs_replay *replay = &report->sites->replay;
 	bool filtered = hs_report_is_filtered(report);
@@ -463,4 +463,15 @@ void hs_report_text(struct hs_text *text, const struct hs_report *report)
 			add_selected(text, report, &groups);
 	}
 	hs_groups_free(&groups);
+}
+
+void hs_report_text(struct hs_text *text, const struct hs_report *report)
+{
+	uint32_t strings = report->profile->strings.count;
+	struct hs_report with_names = *report;
+	with_names.simple_names = hs_allocate_zero(strings, sizeof(*with_names.simple_names));
+	add_report(text, &with_names);
+	for (uint32_t i = 0; i < strings; i++)
+		free(with_names.simple_names[i]);
+	free(with_names.simple_names);
 }

@@ -53,6 +53,7 @@ struct hs_report {
 	unsigned views; /* bits: 1 << enum hs_view */
 	bool sorted;    /* by `sort`; else the tables that most people want */
 	bool raw, utf8;
+	char **simple_names; /* NULL, or what hs_name_simple made of each function, by its string */
 };
 
 /* How Rust programs get lines. */

@@ -46,10 +46,17 @@ void hs_frame_name(struct hs_text *text, const struct hs_report *report, uint32_
 		return;
 	}
 	const struct hs_frame *frame = &report->profile->frames[index];
-	if (frame->function)
-		hs_name_short(text, report->profile->strings.items[frame->function], columns, report->utf8);
-	else
+	const char *function = report->profile->strings.items[frame->function];
+	if (frame->function == 0) {
 		hs_text_addf(text, "0x%" PRIx64, frame->address);
+	} else if (report->simple_names) {
+		char **simple = &report->simple_names[frame->function];
+		if (!*simple)
+			*simple = hs_name_simple(function, report->utf8);
+		hs_name_fit(text, *simple, columns, report->utf8);
+	} else {
+		hs_name_short(text, function, columns, report->utf8);
+	}
 }
 
 void hs_frame_place(struct hs_text *text, const struct hs_report *report, uint32_t index, size_t columns)
@@ -89,7 +96,8 @@ void hs_frame_row(struct hs_text *text, const struct hs_report *report, uint32_t
 	hs_frame_place(&place, report, frame, most_place);
 	if (place.count) {
 		hs_text_left(text, name.bytes, name_columns);
-		hs_text_addf(text, "  %s", place.bytes);
+		hs_text_add(text, "  ");
+		hs_text_add(text, place.bytes);
 	} else {
 		hs_text_add(text, name.bytes);
 	}
