@@ -145,7 +145,7 @@ void hs_groups_make(struct hs_groups *groups, const struct hs_profile *profile, 
 	for (uint32_t i = 0; i < sites->count; i++) {
 		struct hs_group *group = &groups->items[line_of[own_of[i]]];
 		group->count++;
-		hs_counts_add(&group->counts, &sites->items[i].counts);
+		hs_counts_add(&group->counts, sites->items[i].counts);
 	}
 	list_sites(groups, profile, sites, own_of, line_of);
 	free(own_of);

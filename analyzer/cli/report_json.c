@@ -13,7 +13,7 @@ static void add_site(struct hs_text *text, const struct hs_report *report, const
 		     const uint32_t *number_of_frame, const struct hs_number_text *numbers)
 {
 	hs_text_add(text, "{");
-	hs_json_add_counts(text, &site->counts, report->sites->replay.unknown);
+	hs_json_add_counts(text, site->counts, report->sites->replay.unknown);
 	hs_text_add(text, "\"own_frame\":");
 	if (site->own_frame < site->frame_count)
 		hs_json_add_integer(text, site->own_frame);

@@ -35,7 +35,7 @@ static void merge_site(const struct making *making, struct stack *stack, uint32_
 		*stack->sum = *stack->counts;
 		stack->counts = stack->sum;
 	}
-	hs_counts_add(stack->sum, &sites->items[site].counts);
+	hs_counts_add(stack->sum, sites->items[site].counts);
 	if (hs_site_is_before(sites, site, stack->site))
 		stack->site = site;
 }
@@ -69,7 +69,7 @@ static uint32_t make_stacks(struct making *making, const struct hs_groups *group
 		if (slots[slot])
 			continue;
 		all[count] = (struct stack){
-			.site = site, .hash = hash, .counts = &making->report->sites->items[site].counts};
+			.site = site, .hash = hash, .counts = making->report->sites->items[site].counts};
 		slots[slot] = ++count;
 	}
 	free(slots);

@@ -130,7 +130,7 @@ static void add_sites(struct writing *writing)
 	uint32_t *position = hs_allocate_zero(writing->functions.count, sizeof *position);
 	for (uint32_t i = 0; i < export->sites.count; i++) {
 		const struct hs_site *site = &export->sites.items[i];
-		struct cost cost = cost_of(&site->counts);
+		struct cost cost = cost_of(site->counts);
 		uint32_t count = hs_export_stack(export, site, places);
 		add_path(writing, path, make_path(writing, places, count, position, path), &cost);
 	}

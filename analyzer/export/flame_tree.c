@@ -226,14 +226,14 @@ static void add_side(struct hs_flame *flame, unsigned side)
 	for (uint32_t i = 0; i < export->sites.count; i++) {
 		const struct hs_site *site = &export->sites.items[i];
 		uint32_t node = 0;
-		if (!hs_metric_value(&site->counts, flame->options->metric))
+		if (!hs_metric_value(site->counts, flame->options->metric))
 			continue;
 		make_path(flame, side, site, path);
 		for (uint32_t level = 0; level < path->count; level++) {
 			node = find_node(flame, node, path->labels[level]);
 			note_line(&flame->nodes[node], path->lines[level]);
 		}
-		add_counts(flame, node, side, &site->counts);
+		add_counts(flame, node, side, site->counts);
 	}
 	free(path->places);
 	free(path);

@@ -104,7 +104,7 @@ int hs_folded_write(struct hs_profile *profile, const struct hs_export_options *
 	uint32_t *places = hs_allocate_zero(export.stack_most, sizeof *places);
 	for (uint32_t i = 0; i < export.sites.count; i++) {
 		const struct hs_site *site = &export.sites.items[i];
-		uint64_t value = hs_metric_value(&site->counts, options->metric);
+		uint64_t value = hs_metric_value(site->counts, options->metric);
 		if (value)
 			fold_site(&folding, &export, places, hs_export_stack(&export, site, places), value);
 	}

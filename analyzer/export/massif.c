@@ -63,9 +63,9 @@ static void make_tree(struct tree *tree)
 	tree->count = 1;
 	for (uint32_t i = 0; i < export->sites.count; i++) {
 		const struct hs_site *site = &export->sites.items[i];
-		if (site->counts.peak_bytes)
+		if (site->counts->peak_bytes)
 			add_site(tree, &known, places, hs_export_stack(export, site, places),
-				 site->counts.peak_bytes);
+				 site->counts->peak_bytes);
 	}
 	free(places);
 	hs_pairs_free(&known);

@@ -220,7 +220,7 @@ static void write_site(struct writing *writing, const struct hs_site *site, uint
 		       uint64_t *locations)
 {
 	const struct hs_frame *frames = writing->export.profile->frames;
-	const struct hs_counts *counts = &site->counts;
+	const struct hs_counts *counts = site->counts;
 	uint32_t count = hs_export_stack(&writing->export, site, places), location_count = 0;
 	for (uint32_t first = 0, next; first < count; first = next) {
 		next = first + 1;

@@ -64,7 +64,7 @@ static void write_profile(struct writing *writing, enum hs_metric metric)
 		hs_metrics[metric].unit == HS_UNIT_BYTES ? "bytes" : "none",
 		hs_metric_value(&sites->replay.totals.counts, metric));
 	for (uint32_t i = 0; i < sites->count; i++) {
-		if (!hs_metric_value(&sites->items[i].counts, metric))
+		if (!hs_metric_value(sites->items[i].counts, metric))
 			continue;
 		if (any)
 			hs_text_add(text, ",\n");
@@ -74,7 +74,7 @@ static void write_profile(struct writing *writing, enum hs_metric metric)
 	hs_text_add(text, "],\n\"weights\":[");
 	any = false;
 	for (uint32_t i = 0; i < sites->count; i++) {
-		uint64_t value = hs_metric_value(&sites->items[i].counts, metric);
+		uint64_t value = hs_metric_value(sites->items[i].counts, metric);
 		if (!value)
 			continue;
 		char *start = hs_text_room(text, HS_DIGITS_MOST + 1), *at = start;

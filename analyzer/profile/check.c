@@ -89,7 +89,7 @@ static int make_part(struct part *part, struct hs_sites *view, const struct hs_c
 		if (!member[i])
 			continue;
 		view->items[view->count++] = side->sites->items[i];
-		hs_counts_add(&part->counts, &side->sites->items[i].counts);
+		hs_counts_add(&part->counts, side->sites->items[i].counts);
 	}
 	int result = 0;
 	bool asked =

@@ -219,7 +219,7 @@ static void add_side(struct matching *matching, const struct hs_diff_side *side,
 		uint32_t *representative = new ? &item->new_site : &item->old_site;
 		if (*representative == HS_NO_SITE)
 			*representative = i;
-		hs_counts_add(new ? &item->new : &item->old, &site->counts);
+		hs_counts_add(new ? &item->new : &item->old, site->counts);
 		*(new ? &item->new_count : &item->old_count) += 1;
 	}
 	free(names);

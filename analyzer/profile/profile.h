@@ -354,14 +354,14 @@ struct hs_site {
 			       * to only some of the stacks that look the same, these are a site of their own
 			       */
 	uint32_t stack;       /* private */
-	struct hs_counts counts;
+	struct hs_counts *counts; /* of hs_sites.replay.groups */
 };
 
 struct hs_sites {
 	struct hs_site *items; /* sorted by peak bytes, then allocated, then frames' text: stable */
 	uint32_t count;
 	uint32_t *site_of_node;         /* UINT32_MAX: node is not the innermost of any stack with events */
-	struct hs_replay replay;        /* without groups: their counts are the sites' */
+	struct hs_replay replay;        /* of its groups some are the sites' counts, the others none's */
 	uint32_t *frame_pool;           /* what the sites' frames point into; private */
 	struct hs_sites_making *making; /* not NULL: unfinished; private */
 };

@@ -105,9 +105,9 @@ static void add_site(struct making *making, const struct hs_site *site, bool raw
 		bool last_resort = !raw && frames[site->frames[i]].internal;
 		uint32_t item = making->item_of_frame[site->frames[last_resort ? 0 : i]];
 		if (!any)
-			hs_counts_add(&items[item].self, &site->counts);
+			hs_counts_add(&items[item].self, site->counts);
 		if (stamps[item] != stamp)
-			hs_counts_add(&items[item].total, &site->counts);
+			hs_counts_add(&items[item].total, site->counts);
 		stamps[item] = stamp;
 		any = true;
 	}
@@ -153,7 +153,7 @@ void hs_shares_make(struct hs_shares *shares, const struct hs_profile *profile, 
 		if (sites->items[i].frame_count)
 			add_site(&making, &sites->items[i], raw, i + 1, stamps);
 		else
-			hs_counts_add(&nowhere, &sites->items[i].counts);
+			hs_counts_add(&nowhere, sites->items[i].counts);
 	}
 	uint32_t used = 0;
 	for (uint32_t i = 0; i < shares->count; i++)

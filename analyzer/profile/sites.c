@@ -104,7 +104,6 @@ static uint32_t *group_nodes(struct hs_sites_making *making)
 	const struct hs_profile *profile = making->profile;
 	bool *is_parent = hs_allocate_zero(profile->node_count, sizeof *is_parent);
 	uint32_t *group_of_node = hs_allocate(profile->node_count * sizeof *group_of_node);
-	start_groups(making);
 	for (uint32_t id = 1; id < profile->node_count; id++)
 		is_parent[profile->nodes[id].parent] = true;
 	group_some(making, is_parent, false, group_of_node);
@@ -135,6 +134,7 @@ static void make_stacks(struct hs_sites_making *making, bool raw)
 	hs_stacks_make(making->profile, texts, &making->stacks);
 	free(texts);
 	fold_stacks(making, raw);
+	start_groups(making);
 }
 
 /* What is made of fewer takes no time. */
@@ -188,14 +188,14 @@ static void find_own_frames(const struct hs_sites_making *making, struct hs_site
 }
 
 static void add_site(struct hs_sites_making *making, struct hs_sites *sites, uint32_t node,
-		     const struct hs_counts *counts)
+		     struct hs_counts *counts)
 {
 	uint32_t stack = folded_stack(making, node);
 	sites->items = hs_grow(sites->items, sites->count, &making->site_capacity, sizeof *sites->items);
 	sites->items[sites->count++] = (struct hs_site){.stack = stack,
 							.frame_count = making->stacks.items[stack].depth,
 							.suppression = rule_of(making, node),
-							.counts = *counts};
+							.counts = counts};
 }
 
 /* Of the replay's groups, which are sites' already. */
@@ -220,21 +220,19 @@ static void take_groups(struct hs_sites_making *making, struct hs_sites *sites, 
 	free(site_of_group);
 }
 
-/* Of the replay's groups, which are nodes': sums. */
+/* Of the replay's groups, which are nodes': sums, each in the place of its first node's. */
 static void add_up_nodes(struct hs_sites_making *making, struct hs_sites *sites)
 {
 	struct hs_replay *replay = &sites->replay;
-	start_groups(making);
 	for (uint32_t id = 0; id < making->profile->node_count; id++) {
 		if (!replay->node_used[id])
 			continue;
 		struct hs_counts *counts = &replay->groups[replay->group_of_node[id]];
 		uint32_t index = group_of(making, id);
-		counts->max_bytes = counts->max_blocks = 0;
 		if (index == sites->count)
 			add_site(making, sites, id, counts);
 		else
-			hs_counts_add(&sites->items[index].counts, counts);
+			hs_counts_add(sites->items[index].counts, counts);
 		replay->group_of_node[id] = index;
 	}
 	end_groups(making);
@@ -250,15 +248,11 @@ static void complete_sites(struct hs_sites_making *making, struct hs_sites *site
 		struct hs_site *site = &sites->items[i];
 		if (!site->suppression)
 			continue;
-		site->counts.suppressed_bytes = site->counts.live_bytes;
-		site->counts.suppressed_blocks = site->counts.live_blocks;
-		totals->suppressed_bytes += site->counts.live_bytes;
-		totals->suppressed_blocks += site->counts.live_blocks;
+		site->counts->suppressed_bytes = site->counts->live_bytes;
+		site->counts->suppressed_blocks = site->counts->live_blocks;
+		totals->suppressed_bytes += site->counts->live_bytes;
+		totals->suppressed_blocks += site->counts->live_blocks;
 	}
-	/* the sites have them now */
-	free(sites->replay.groups);
-	sites->replay.groups = NULL;
-	sites->replay.group_count = 0;
 	find_own_frames(making, sites);
 }
 

@@ -103,9 +103,9 @@ static uint64_t next_key(const struct hs_sites *sites, struct draft *draft, enum
 	const struct hs_stack *stack = &making->stacks.items[draft->rest];
 	switch (step) {
 	case BY_PEAK:
-		return ~site->counts.peak_bytes;
+		return ~site->counts->peak_bytes;
 	case BY_ALLOCATED:
-		return ~site->counts.allocated_bytes;
+		return ~site->counts->allocated_bytes;
 	case BY_FRAME:
 		if (!draft->rest)
 			return 0;

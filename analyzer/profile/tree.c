@@ -133,7 +133,7 @@ static struct branch make_branch(const struct making *making, uint32_t first, ui
 	branch.node.one_line = true;
 	for (uint32_t i = first; i < first + count; i++) {
 		const struct hs_site *site = &making->sites->items[making->order[i]];
-		hs_counts_add(&branch.node.counts, &site->counts);
+		hs_counts_add(&branch.node.counts, site->counts);
 		if (site->frame_count == 0)
 			continue;
 		uint32_t frame = site->frames[making->next[making->order[i]]];
@@ -207,7 +207,7 @@ static uint32_t step(struct making *making, struct branch *branch)
 			advance(making, index, making->wanted->bottom_up ? at + 1 : at - 1);
 		if (more && making->next[index] < making->end[index])
 			continue;
-		hs_counts_add(&branch->node.self, &site->counts);
+		hs_counts_add(&branch->node.self, site->counts);
 		making->order[i] = making->order[branch->first + ended];
 		making->order[branch->first + ended++] = index;
 	}
@@ -223,7 +223,7 @@ static void visit(struct making *making, struct branch *branch)
 	if (rest && deepest) {
 		struct branch below = {.first = first};
 		for (uint32_t i = first; i < first + rest; i++)
-			hs_counts_add(&below.node.counts, &making->sites->items[making->order[i]].counts);
+			hs_counts_add(&below.node.counts, making->sites->items[making->order[i]].counts);
 		branch->node.left_out_value = hs_metric_value(&below.node.counts, making->wanted->metric);
 		branch->node.cut = branch->node.left_out_value > 0;
 	} else if (rest) {

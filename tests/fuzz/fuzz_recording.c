@@ -19,15 +19,15 @@ static struct hs_totals check_sites(struct hs_profile *profile, bool raw)
 	struct hs_counts sum = {0};
 	for (uint32_t i = 0; i < sites.count; i++) {
 		const struct hs_site *site = &sites.items[i];
-		sum.allocations += site->counts.allocations;
-		sum.allocated_bytes += site->counts.allocated_bytes;
-		sum.peak_bytes += site->counts.peak_bytes;
-		sum.peak_blocks += site->counts.peak_blocks;
-		sum.live_bytes += site->counts.live_bytes;
-		sum.live_blocks += site->counts.live_blocks;
-		sum.temporary += site->counts.temporary;
-		sum.moved_bytes += site->counts.moved_bytes;
-		FUZZ_CHECK(site->counts.max_bytes >= site->counts.peak_bytes);
+		sum.allocations += site->counts->allocations;
+		sum.allocated_bytes += site->counts->allocated_bytes;
+		sum.peak_bytes += site->counts->peak_bytes;
+		sum.peak_blocks += site->counts->peak_blocks;
+		sum.live_bytes += site->counts->live_bytes;
+		sum.live_blocks += site->counts->live_blocks;
+		sum.temporary += site->counts->temporary;
+		sum.moved_bytes += site->counts->moved_bytes;
+		FUZZ_CHECK(site->counts->max_bytes >= site->counts->peak_bytes);
 		FUZZ_CHECK(site->frame_count == 0 || site->own_frame < site->frame_count);
 		for (uint32_t k = 0; k < site->frame_count; k++)
 			FUZZ_CHECK(site->frames[k] < profile->frame_count);

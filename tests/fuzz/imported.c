@@ -10,7 +10,7 @@ static void check_sums(const struct hs_sites *sites)
 {
 	struct hs_counts sum = {0};
 	for (uint32_t i = 0; i < sites->count; i++)
-		hs_counts_add(&sum, &sites->items[i].counts);
+		hs_counts_add(&sum, sites->items[i].counts);
 	sum.max_bytes = sites->replay.totals.counts.max_bytes;
 	sum.max_blocks = sites->replay.totals.counts.max_blocks;
 	FUZZ_CHECK(memcmp(&sum, &sites->replay.totals.counts, sizeof sum) == 0);

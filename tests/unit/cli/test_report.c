@@ -38,27 +38,32 @@ static uint32_t put_from_main[] = {1, 0}, put_from_serve[] = {1, 3, 0}, parse_st
 static struct hs_site sites[] = {
 	{.frames = put_from_main,
 	 .frame_count = 2,
-	 .counts = {.allocated_bytes = 2 * MIB, .allocations = 4, .peak_bytes = 2 * MIB, .peak_blocks = 4}},
+	 .counts = &(struct hs_counts){.allocated_bytes = 2 * MIB,
+				       .allocations = 4,
+				       .peak_bytes = 2 * MIB,
+				       .peak_blocks = 4}},
 	{.frames = put_from_serve,
 	 .frame_count = 3,
-	 .counts = {.allocated_bytes = MIB,
-		    .allocations = 2,
-		    .peak_bytes = MIB,
-		    .peak_blocks = 2,
-		    .live_bytes = MIB,
-		    .live_blocks = 2}},
+	 .counts = &(struct hs_counts){.allocated_bytes = MIB,
+				       .allocations = 2,
+				       .peak_bytes = MIB,
+				       .peak_blocks = 2,
+				       .live_bytes = MIB,
+				       .live_blocks = 2}},
 	{.frames = parse_stack,
 	 .frame_count = 4,
 	 .own_frame = 1,
-	 .counts = {.allocated_bytes = 9 * MIB,
-		    .allocations = 90,
-		    .peak_bytes = MIB - 1024,
-		    .peak_blocks = 10,
-		    .temporary_bytes = 8 * MIB,
-		    .temporary = 80}},
+	 .counts = &(struct hs_counts){.allocated_bytes = 9 * MIB,
+				       .allocations = 90,
+				       .peak_bytes = MIB - 1024,
+				       .peak_blocks = 10,
+				       .temporary_bytes = 8 * MIB,
+				       .temporary = 80}},
 	{.frames = plug_stack,
 	 .frame_count = 1,
-	 .counts = {.allocated_bytes = 4096, .allocations = 4, .peak_bytes = 1024, .peak_blocks = 1}},
+	 .counts =
+		 &(struct hs_counts){
+			 .allocated_bytes = 4096, .allocations = 4, .peak_bytes = 1024, .peak_blocks = 1}},
 };
 static struct hs_point timeline[] = {{0, 0}, {1000000, 2 * MIB}, {3000000, 4 * MIB}, {4000000, MIB}};
 static struct hs_sample samples[] = {{0, 4 * MIB}, {2000000, 8 * MIB}};
@@ -246,9 +251,9 @@ static void test_libc(void)
 	struct hs_counts counts = {
 		.allocated_bytes = 10, .allocations = 1, .peak_bytes = 10, .peak_blocks = 1};
 	struct hs_site libc_sites[] = {
-		{.frames = one, .frame_count = 7, .own_frame = 3, .counts = counts},
-		{.frames = two, .frame_count = 6, .own_frame = 2, .counts = counts},
-		{.frames = three, .frame_count = 3, .own_frame = 1, .counts = counts},
+		{.frames = one, .frame_count = 7, .own_frame = 3, .counts = &counts},
+		{.frames = two, .frame_count = 6, .own_frame = 2, .counts = &counts},
+		{.frames = three, .frame_count = 3, .own_frame = 1, .counts = &counts},
 	};
 	struct hs_profile other = {.strings = {.items = names, .count = 11},
 				   .modules = libc_modules,
@@ -305,9 +310,9 @@ static void test_rust_start(void)
 	};
 	static uint32_t stack[] = {0, 1, 2, 3, 4}, started[] = {0, 5}, plumbed[] = {0, 1};
 	struct hs_counts counts = {.allocated_bytes = 5, .allocations = 1, .peak_bytes = 5, .peak_blocks = 1};
-	struct hs_site rust_sites[] = {{.frames = stack, .frame_count = 5, .counts = counts},
-				       {.frames = started, .frame_count = 2, .counts = counts},
-				       {.frames = plumbed, .frame_count = 2, .counts = counts}};
+	struct hs_site rust_sites[] = {{.frames = stack, .frame_count = 5, .counts = &counts},
+				       {.frames = started, .frame_count = 2, .counts = &counts},
+				       {.frames = plumbed, .frame_count = 2, .counts = &counts}};
 	struct hs_profile other = {.strings = {.items = names, .count = 8},
 				   .modules = rust_modules,
 				   .module_count = 1,
@@ -344,10 +349,12 @@ static void test_rows(void)
 	};
 	static uint32_t positions[] = {0, 1, 2, 3, 4, 5, 6};
 	struct hs_site row_sites[7];
-	for (unsigned i = 0; i < 7; i++)
-		row_sites[i] = (struct hs_site){.frames = &positions[i],
-						.frame_count = 1,
-						.counts = {.allocations = 1, .peak_bytes = i + 1}};
+	struct hs_counts row_counts[7];
+	for (unsigned i = 0; i < 7; i++) {
+		row_counts[i] = (struct hs_counts){.allocations = 1, .peak_bytes = i + 1};
+		row_sites[i] =
+			(struct hs_site){.frames = &positions[i], .frame_count = 1, .counts = &row_counts[i]};
+	}
 	struct hs_profile other = {.strings = {.items = names, .count = 7},
 				   .modules = row_modules,
 				   .module_count = 1,
@@ -414,10 +421,10 @@ static void test_nothing(void)
 
 	/* malloc(0) only: no bytes, all the same a call */
 	struct hs_site zero = sites[0];
-	zero.counts = (struct hs_counts){.allocations = 1, .peak_blocks = 1};
+	zero.counts = &(struct hs_counts){.allocations = 1, .peak_blocks = 1};
 	all.items = &zero;
 	all.count = 1;
-	all.replay.totals.counts = zero.counts;
+	all.replay.totals.counts = *zero.counts;
 	text = report_text((struct hs_report){0});
 	check_has(text, "TOP SITES BY PEAK\n  the heap was never more than 0 bytes\n");
 	check_has(text, "TOP SITES BY TEMPORARY ALLOCATIONS\n  no block was freed before its thread "

@@ -117,6 +117,7 @@ static uint32_t stacks[][1] = {{0}, {1}};
 
 struct side {
 	struct hs_site items[2];
+	struct hs_counts counts[2];
 	struct hs_profile profile;
 	struct hs_sites sites;
 };
@@ -124,19 +125,17 @@ struct side {
 static void make_side(struct side *side, uint64_t cache_peak, uint64_t temporary)
 {
 	*side = (struct side){
-		.items = {{.frames = stacks[0],
-			   .frame_count = 1,
-			   .counts = {.allocations = 100, .allocated_bytes = 1000, .temporary = temporary}},
-			  {.frames = stacks[1],
-			   .frame_count = 1,
-			   .counts = {.allocations = 10,
-				      .allocated_bytes = cache_peak,
-				      .peak_bytes = cache_peak,
-				      .peak_blocks = 10,
-				      .live_bytes = 300,
-				      .live_blocks = 3,
-				      .suppressed_bytes = 200,
-				      .suppressed_blocks = 2}}},
+		.items = {{.frames = stacks[0], .frame_count = 1, .counts = &side->counts[0]},
+			  {.frames = stacks[1], .frame_count = 1, .counts = &side->counts[1]}},
+		.counts = {{.allocations = 100, .allocated_bytes = 1000, .temporary = temporary},
+			   {.allocations = 10,
+			    .allocated_bytes = cache_peak,
+			    .peak_bytes = cache_peak,
+			    .peak_blocks = 10,
+			    .live_bytes = 300,
+			    .live_blocks = 3,
+			    .suppressed_bytes = 200,
+			    .suppressed_blocks = 2}},
 		.profile = {.strings = {.items = strings, .count = 4},
 			    .modules = modules,
 			    .module_count = 1,

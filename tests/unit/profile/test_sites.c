@@ -190,9 +190,9 @@ static void test_sites(void)
 	CHECK_NUMBER(sites.count, 7);
 	for (uint32_t i = 0; i < sites.count && i < 7; i++) {
 		const struct hs_site *site = &sites.items[i];
-		CHECK_NUMBER(site->counts.peak_bytes, expected[i].bytes);
-		CHECK_NUMBER(site->counts.max_bytes, expected[i].bytes);
-		CHECK_NUMBER(site->counts.live_blocks, expected[i].blocks);
+		CHECK_NUMBER(site->counts->peak_bytes, expected[i].bytes);
+		CHECK_NUMBER(site->counts->max_bytes, expected[i].bytes);
+		CHECK_NUMBER(site->counts->live_blocks, expected[i].blocks);
 		CHECK_NUMBER(site->frame_count, expected[i].frames);
 		CHECK_NUMBER(site->folded_frames, expected[i].folded);
 		CHECK_NUMBER(site->own_frame, expected[i].own);
@@ -210,7 +210,7 @@ static void test_sites(void)
 	/* Raw: push_back is a site of its own, with the three bytes of node 8. */
 	CHECK(hs_sites_make(p, true, &sites, &error) == 0);
 	CHECK_NUMBER(sites.count, 8);
-	CHECK_NUMBER(sites.items[0].counts.peak_bytes, 1003);
+	CHECK_NUMBER(sites.items[0].counts->peak_bytes, 1003);
 	CHECK_NUMBER(sites.items[0].frame_count, 4);
 	CHECK_NUMBER(sites.items[0].folded_frames, 0);
 	CHECK_NUMBER(sites.items[0].own_frame, 1);
@@ -234,8 +234,8 @@ static void test_maximum_of_merged(void)
 	struct hs_error error;
 	CHECK(hs_sites_make(p, false, &sites, &error) == 0);
 	CHECK_NUMBER(sites.count, 1);
-	CHECK_NUMBER(sites.items[0].counts.max_bytes, 150);
-	CHECK_NUMBER(sites.items[0].counts.allocations, 2);
+	CHECK_NUMBER(sites.items[0].counts->max_bytes, 150);
+	CHECK_NUMBER(sites.items[0].counts->allocations, 2);
 	hs_sites_free(&sites);
 	hs_profile_free(p);
 }
@@ -355,12 +355,12 @@ static void test_beside_replay(void)
 	CHECK_NUMBER(sites.replay.totals.counts.allocations, 2 * MANY + 1);
 	CHECK_NUMBER(sites.replay.totals.counts.max_bytes, 3 * MANY + 5);
 	hs_sites_finish(&sites);
-	CHECK_NUMBER(sites.items[0].counts.peak_bytes, 5);
+	CHECK_NUMBER(sites.items[0].counts->peak_bytes, 5);
 	CHECK_NUMBER(p->frames[sites.items[0].frames[0]].address, 0x2000);
 	for (uint32_t i = 1; i < sites.count; i++) { /* equals by address */
 		const struct hs_site *site = &sites.items[i];
-		CHECK_NUMBER(site->counts.live_bytes, 3);
-		CHECK_NUMBER(site->counts.allocations, 2);
+		CHECK_NUMBER(site->counts->live_bytes, 3);
+		CHECK_NUMBER(site->counts->allocations, 2);
 		CHECK_NUMBER(site->frame_count, 2);
 		CHECK_NUMBER(p->frames[site->frames[0]].address, 0x10000 + 16 * (i - 1));
 		CHECK_NUMBER(sites.site_of_node[2 * i], i);

@@ -130,8 +130,8 @@ static uint64_t suppress(const char *text, bool built_in, struct hs_suppressed *
 	const struct hs_counts *totals = &sites.replay.totals.counts;
 	uint64_t suppressed = totals->suppressed_bytes, of_sites = 0, leaked = 0, of_rules = 0;
 	for (uint32_t i = 0; i < sites.count; i++) {
-		of_sites += sites.items[i].counts.suppressed_bytes;
-		leaked += hs_metric_value(&sites.items[i].counts, HS_METRIC_LEAKED);
+		of_sites += sites.items[i].counts->suppressed_bytes;
+		leaked += hs_metric_value(sites.items[i].counts, HS_METRIC_LEAKED);
 	}
 	struct hs_suppressed *list = hs_suppressed_list(profile, &sites, &count);
 	for (uint32_t i = 0; i < count; i++)
