@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static void *checked(void *block)
 {
@@ -22,6 +23,17 @@ void *hs_allocate_apart(size_t bytes)
 {
 	enum { PAIR_OF_LINES = 128 }; /* processors fetch the second one, too */
 	return checked(aligned_alloc(PAIR_OF_LINES, (bytes / PAIR_OF_LINES + 1) * PAIR_OF_LINES));
+}
+
+void *hs_allocate_filled(size_t bytes)
+{
+	enum { HUGE_PAGE = 2 << 20 };
+	if (bytes < HUGE_PAGE)
+		return hs_allocate(bytes);
+	char *block = checked(aligned_alloc(HUGE_PAGE, (bytes + HUGE_PAGE - 1) & ~(size_t)(HUGE_PAGE - 1)));
+	/* where there are none it is as if it had not been asked */
+	madvise(block, bytes & ~(size_t)(HUGE_PAGE - 1), MADV_HUGEPAGE);
+	return block;
 }
 
 void *hs_allocate_zero(size_t count, size_t bytes)

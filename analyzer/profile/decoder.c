@@ -28,7 +28,7 @@ static struct hs_remembered *make_nodes(const struct hs_decoder *decoder)
 		return hs_allocate_zero(1, bytes);
 	/* The first lane, mostly the only one, meets most nodes. Written at once: a page of zeros that is
 	 * read first costs a second fault when it is written. */
-	struct hs_remembered *nodes = hs_allocate_apart(bytes);
+	struct hs_remembered *nodes = hs_allocate_filled(bytes);
 	memset(nodes, 0, bytes);
 	return nodes;
 }

@@ -11,6 +11,9 @@ void hs_profile_warn(struct hs_profile *profile, const char *format, ...)
 /* Warns if the recorder counted otherwise. */
 void hs_profile_compare_totals(struct hs_profile *profile, const struct hs_totals *totals);
 
+/* How many nodes the file has, the root included, if nothing is wrong with it (load.c). */
+uint32_t hs_load_expected_nodes(const struct hs_recording *recording);
+
 /* Gives the frames their ranks, once they are all there (order.c). */
 void hs_frames_rank(struct hs_profile *profile);
 

@@ -264,11 +264,33 @@ int hs_load_marks(struct hs_loader *loader, struct hs_payload payload, uint32_t 
 /* ---- nodes ----------------------------------------------------------------------------------------------
  */
 
+/* Room for the nodes that the file says it has, unless that is a lie; the root stands already. */
+static void make_room(struct hs_loader *loader)
+{
+	enum { NODES_AT_ONCE = 4 << 20 };
+	struct hs_profile *profile = loader->profile;
+	uint32_t expected = hs_load_expected_nodes(profile->recording);
+	loader->node_capacity = expected < NODES_AT_ONCE ? expected : NODES_AT_ONCE;
+	struct hs_node *nodes = hs_allocate_filled(loader->node_capacity * sizeof *nodes);
+	nodes[0] = profile->nodes[0];
+	free(profile->nodes);
+	profile->nodes = nodes;
+}
+
 /* Nearly all nodes have a call that others had before. */
 static inline uint32_t find_call(struct hs_loader *loader, uint64_t module, uint64_t address)
 {
 	uint32_t found = hs_pairs_find(&loader->calls, module, address);
 	return (found == HS_PAIR_NONE ? hs_pairs_add(&loader->calls, module, address, NULL) : found) + 1;
+}
+
+uint32_t hs_load_expected_nodes(const struct hs_recording *recording)
+{
+	uint64_t nodes = 1;
+	for (uint32_t i = 0; i < recording->member_count; i++)
+		if (recording->members[i].kind == HS_MEMBER_NODES)
+			nodes += recording->members[i].items;
+	return (uint32_t)(nodes < HS_MAX_NODES ? nodes : HS_MAX_NODES);
 }
 
 int hs_load_nodes(struct hs_loader *loader, struct hs_payload payload, uint32_t items, struct hs_error *error)
@@ -280,7 +302,7 @@ int hs_load_nodes(struct hs_loader *loader, struct hs_payload payload, uint32_t 
 	if (first != profile->node_count)
 		return hs_fail(error, "stack %" PRIu64 " stands where %u is due", first, profile->node_count);
 	if (loader->node_capacity == 0)
-		loader->node_capacity = 1; /* the root stands already */
+		make_room(loader);
 	for (uint32_t i = 0; i < items; i++) {
 		uint64_t up, module, step;
 		uint32_t id = profile->node_count;
@@ -291,7 +313,7 @@ int hs_load_nodes(struct hs_loader *loader, struct hs_payload payload, uint32_t 
 		if (module > profile->module_count)
 			return hs_fail(error, "stack %u lies in a module that is not in the file", id);
 		address += (uint64_t)hs_unzigzag(step);
-		if (id >= loader->node_capacity)
+		if (id == loader->node_capacity)
 			profile->nodes =
 				hs_grow(profile->nodes, id, &loader->node_capacity, sizeof *profile->nodes);
 		profile->nodes[id] = (struct hs_node){id - (uint32_t)up, find_call(loader, module, address)};

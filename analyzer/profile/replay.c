@@ -446,6 +446,9 @@ static void end_life_of_survivor(const struct hs_block *block, uint64_t number, 
 /* ---- from outside ---------------------------------------------------------------------------------------
  */
 
+/* Room for so many groups of nodes costs nothing until they come: it is never moved then. */
+enum { GROUPS_AT_ONCE = 1 << 20 };
+
 static void start_state(struct hs_replay_state *state, const struct hs_profile *profile,
 			const uint32_t *group_of_node, uint32_t group_count, struct hs_replay *out)
 {
@@ -455,7 +458,10 @@ static void start_state(struct hs_replay_state *state, const struct hs_profile *
 	state->node_groups = group_count;
 	state->group_capacity = state->begun_capacity = group_count;
 	if (state->how.by_node) {
-		out->group_of_node = hs_allocate(profile->node_count * sizeof *out->group_of_node);
+		out->group_of_node = hs_allocate_filled(profile->node_count * sizeof *out->group_of_node);
+		state->group_capacity =
+			profile->node_count < GROUPS_AT_ONCE ? profile->node_count : GROUPS_AT_ONCE;
+		state->groups = hs_allocate_filled(state->group_capacity * sizeof *state->groups);
 		memset(out->group_of_node, 0xff, profile->node_count * sizeof *out->group_of_node);
 		group_of_node = out->group_of_node;
 	} else {

@@ -224,6 +224,8 @@ static void take_groups(struct hs_sites_making *making, struct hs_sites *sites, 
 static void add_up_nodes(struct hs_sites_making *making, struct hs_sites *sites)
 {
 	struct hs_replay *replay = &sites->replay;
+	making->site_capacity = replay->group_count;
+	sites->items = hs_allocate_filled(making->site_capacity * sizeof *sites->items);
 	for (uint32_t id = 0; id < making->profile->node_count; id++) {
 		if (!replay->node_used[id])
 			continue;
@@ -312,13 +314,7 @@ static void make_stacks_aside(void *context)
 /* How many nodes a profile has or, if it is only begun, will have if nothing is wrong with the file. */
 static uint32_t expect_nodes(const struct hs_profile *profile)
 {
-	const struct hs_recording *recording = profile->recording;
-	uint64_t nodes = 1;
-	for (uint32_t i = 0; i < recording->member_count && profile->loader; i++)
-		if (recording->members[i].kind == HS_MEMBER_NODES)
-			nodes += recording->members[i].items;
-	return profile->loader ? (uint32_t)(nodes < HS_MAX_NODES ? nodes : HS_MAX_NODES)
-			       : profile->node_count;
+	return profile->loader ? hs_load_expected_nodes(profile->recording) : profile->node_count;
 }
 
 static int replay_nodes(struct hs_profile *profile, struct hs_replay *replay, struct hs_error *error)

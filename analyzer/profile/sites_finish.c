@@ -255,7 +255,7 @@ uint64_t *hs_sites_fold(const struct hs_sites *sites,
 	if (!sites->making)
 		return NULL;
 	const struct hs_stacks *stacks = &sites->making->stacks;
-	uint64_t *values = hs_allocate(stacks->count * sizeof *values);
+	uint64_t *values = hs_allocate_filled(stacks->count * sizeof *values);
 	values[0] = 0;
 	for (uint32_t i = 1; i < stacks->count; i++)
 		values[i] = add(values[stacks->items[i].parent], stacks->items[i].frame, context);
