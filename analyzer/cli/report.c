@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/names.h"
 #include "cli/chart.h"
+#include "cli/report_shown.h"
 #include "cli/suppress.h"
 
 #include <inttypes.h>
@@ -424,7 +425,8 @@ static void add_views(struct hs_text *text, const struct hs_report *report)
 	}
 }
 
-static void add_selected(struct hs_text *text, const struct hs_report *report, struct hs_groups *groups)
+static void add_selected(struct hs_text *text, const struct hs_report *report, struct hs_groups *groups,
+			 struct hs_showing *showing)
 {
 	const struct hs_replay *replay = &report->sites->replay;
 	if (!report->views && !(replay->unknown & HS_TOLD_EVENTS)) {
@@ -435,7 +437,7 @@ static void add_selected(struct hs_text *text, const struct hs_report *report, s
 	if (report->views)
 		add_views(text, report);
 	else
-		hs_report_sites(text, report, groups);
+		hs_report_sites(text, report, groups, showing);
 	hs_text_add(text, "\n");
 	add_notes(text, report, groups);
 	add_next(text, report);
@@ -446,6 +448,9 @@ static void add_report(struct hs_text *text, const struct hs_report *report)
 	const struct hs_replay *replay = &report->sites->replay;
 	bool filtered = hs_report_is_filtered(report);
 	struct hs_groups groups;
+	struct hs_showing showing = {0};
+	if (!report->views)
+		hs_showing_start(&showing, report);
 	add_command(text, report);
 	add_facts(text, report);
 	add_warnings(text, report);
@@ -460,8 +465,9 @@ static void add_report(struct hs_text *text, const struct hs_report *report)
 		else
 			add_headline(text, report);
 		if (hs_counts_any(&replay->totals.counts))
-			add_selected(text, report, &groups);
+			add_selected(text, report, &groups, &showing);
 	}
+	hs_showing_free(&showing);
 	hs_groups_free(&groups);
 }
 

@@ -55,6 +55,7 @@ struct hs_report {
 	bool raw, utf8;
 	char **simple_names; /* NULL, or what hs_name_simple made of each function, by its string */
 };
+struct hs_showing; /* report_shown.h */
 
 /* How Rust programs get lines. */
 #define HS_RUST_DEBUG "-g (with cargo: debug = true in the profile)"
@@ -79,7 +80,8 @@ void hs_report_text(struct hs_text *text, const struct hs_report *report);
 void hs_report_json(struct hs_text *text, const struct hs_report *report);
 
 /* The tables by peak, calls, temporary and leak, then the stacks of the sites in them. Numbers the groups. */
-void hs_report_sites(struct hs_text *text, const struct hs_report *report, struct hs_groups *groups);
+void hs_report_sites(struct hs_text *text, const struct hs_report *report, struct hs_groups *groups,
+		     struct hs_showing *showing);
 
 /* report_lines.c: notes on line numbers that are missing. */
 void hs_report_missing_lines(struct hs_text *text, const struct hs_report *report,
@@ -122,7 +124,7 @@ void hs_report_title(struct hs_text *text, const struct hs_report *report, const
 
 /* The stacks of the groups items[shown[...]]: of each those that make up most of what its tables show. */
 void hs_report_stacks(struct hs_text *text, const struct hs_report *report, const struct hs_groups *groups,
-		      const uint32_t *shown, uint32_t count);
+		      const uint32_t *shown, uint32_t count, struct hs_showing *showing);
 
 /* The words for "at exit" that fit how the recording ended. */
 const char *hs_end_words(const struct hs_facts *facts);

@@ -196,15 +196,32 @@ void hs_shown_free(struct hs_shown *shown)
 	*shown = (struct hs_shown){0};
 }
 
-void hs_showing_start(struct hs_showing *showing, const struct hs_report *report)
+static void look(void *context)
 {
-	*showing = (struct hs_showing){.report = report, .looks = find_looks(report->profile)};
+	struct hs_showing *showing = context;
+	const struct hs_report *report = showing->report;
+	showing->looks = find_looks(report->profile);
 	if (!report->raw)
 		showing->outer_hashes = hs_sites_fold(report->sites, add_short_caller, showing->looks);
 }
 
+void hs_showing_start(struct hs_showing *showing, const struct hs_report *report)
+{
+	*showing = (struct hs_showing){.report = report};
+	if (report->sites->count >= HS_MANY_SITES)
+		hs_aside_begin(&showing->aside, look, showing);
+	else
+		look(showing);
+}
+
+void hs_showing_wait(struct hs_showing *showing)
+{
+	hs_aside_end(&showing->aside);
+}
+
 void hs_showing_free(struct hs_showing *showing)
 {
+	hs_showing_wait(showing);
 	free(showing->looks);
 	free(showing->outer_hashes);
 }

@@ -2,6 +2,7 @@
 #ifndef HS_REPORT_SHOWN_H
 #define HS_REPORT_SHOWN_H
 
+#include "base/aside.h"
 #include "cli/report.h"
 
 struct hs_shown {
@@ -17,9 +18,16 @@ struct hs_showing {
 	const struct hs_report *report;
 	struct hs_looks *looks; /* of each frame */
 	uint64_t *outer_hashes; /* of what is shown of callers, by hs_site_write_frames; or NULL */
+	struct hs_aside aside;  /* finds them */
 };
 
+/* So many sites are worth a thread. */
+enum { HS_MANY_SITES = 4096 };
+
+/* Where there are many sites it goes on in another thread, until hs_showing_wait: `showing` stays where it
+ * is, and the report as it is. */
 void hs_showing_start(struct hs_showing *showing, const struct hs_report *report);
+void hs_showing_wait(struct hs_showing *showing);
 void hs_showing_free(struct hs_showing *showing);
 
 /* Fills in `shown` (zeros at first) for the site with that index; only_hash: of all but the hash nothing is

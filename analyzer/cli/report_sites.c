@@ -287,14 +287,15 @@ static void add_tables(struct hs_text *text, struct work *work)
 	}
 }
 
-void hs_report_sites(struct hs_text *text, const struct hs_report *report, struct hs_groups *groups)
+void hs_report_sites(struct hs_text *text, const struct hs_report *report, struct hs_groups *groups,
+		     struct hs_showing *showing)
 {
 	struct work work = {.report = report, .groups = groups};
 	work.shown = hs_allocate_zero((size_t)groups->count + 1, sizeof(*work.shown));
 	add_tables(text, &work);
 	if (work.shown_count) {
 		hs_report_title(text, report, "STACKS", "innermost frame first; > is your own line");
-		hs_report_stacks(text, report, groups, work.shown, work.shown_count);
+		hs_report_stacks(text, report, groups, work.shown, work.shown_count, showing);
 	}
 	free(work.shown);
 }

@@ -5,6 +5,7 @@
 #include "base/format.h"
 #include "base/memory.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,10 +21,29 @@ struct stack {
 	struct hs_counts *sum;          /* if there are several; else NULL */
 };
 
+/* What is made of a group's sites. */
+struct stacks {
+	struct stack *items;
+	uint32_t count;
+	struct stack **chosen; /* to print */
+	uint32_t chosen_count;
+};
+
+/* A thread's own. */
 struct making {
 	const struct hs_report *report;
-	struct hs_showing showing;
+	const struct hs_showing *showing;
 	struct hs_shown shown, second; /* room for one stack, and one that it is compared with */
+};
+
+/* The groups that are shown; as many threads as there are take one after another. */
+struct work {
+	const struct hs_showing *showing;
+	const struct hs_groups *groups;
+	const uint32_t *shown;
+	struct stacks *stacks; /* of each */
+	uint32_t count;
+	atomic_uint next;
 };
 
 /* Adds a site to those of which the same is shown. */
@@ -40,9 +60,9 @@ static void merge_site(const struct making *making, struct stack *stack, uint32_
 		stack->site = site;
 }
 
-/* The group's stacks, those that look the same merged. malloc'ed; returns how many. */
-static uint32_t make_stacks(struct making *making, const struct hs_groups *groups,
-			    const struct hs_group *group, struct stack **stacks)
+/* The group's stacks, those that look the same merged. */
+static void make_stacks(struct making *making, const struct hs_groups *groups, const struct hs_group *group,
+			struct stacks *stacks)
 {
 	struct stack *all = hs_allocate(group->count * sizeof(*all));
 	uint32_t count = 0;
@@ -52,16 +72,16 @@ static uint32_t make_stacks(struct making *making, const struct hs_groups *group
 	uint32_t *slots = hs_allocate_zero(slot_count, sizeof(*slots)); /* index + 1 */
 	for (uint32_t i = 0; i < group->count; i++) {
 		uint32_t site = groups->sites[group->first + i];
-		hs_show(&making->showing, site, true, &making->shown);
+		hs_show(making->showing, site, true, &making->shown);
 		uint64_t hash = making->shown.hash;
 		size_t slot = hash & (slot_count - 1);
 		for (; slots[slot]; slot = (slot + 1) & (slot_count - 1)) {
 			struct stack *stack = &all[slots[slot] - 1];
 			if (stack->hash != hash)
 				continue;
-			hs_show(&making->showing, site, false, &making->shown);
-			hs_show(&making->showing, stack->site, false, &making->second);
-			if (!hs_shown_look_same(&making->showing, &making->shown, &making->second))
+			hs_show(making->showing, site, false, &making->shown);
+			hs_show(making->showing, stack->site, false, &making->second);
+			if (!hs_shown_look_same(making->showing, &making->shown, &making->second))
 				continue;
 			merge_site(making, stack, site);
 			break;
@@ -73,8 +93,8 @@ static uint32_t make_stacks(struct making *making, const struct hs_groups *group
 		slots[slot] = ++count;
 	}
 	free(slots);
-	*stacks = all;
-	return count;
+	stacks->items = all;
+	stacks->count = count;
 }
 
 /* How stacks are sorted. */
@@ -117,25 +137,36 @@ static void choose_by_metric(struct by *by, uint64_t all, struct stack *stacks, 
 	}
 }
 
-/* The stacks that each of the group's tables is about, in the order of the first table. malloc'ed; returns
- * how many. */
-static uint32_t choose_stacks(const struct hs_sites *sites, const struct hs_group *group,
-			      struct stack *stacks, uint32_t count, struct stack ***chosen)
+/* The stacks that each of the group's tables is about, in the order of the first table. */
+static void choose_stacks(const struct hs_sites *sites, const struct hs_group *group, struct stacks *stacks)
 {
 	struct by by = {sites, HS_METRICS};
-	uint32_t chosen_count = 0;
 	for (unsigned metric = HS_METRICS; metric-- > 0;) {
 		if (!(group->tables & 1u << metric))
 			continue;
 		by.metric = (enum hs_metric)metric;
-		choose_by_metric(&by, hs_metric_value(&group->counts, by.metric), stacks, count);
+		choose_by_metric(&by, hs_metric_value(&group->counts, by.metric), stacks->items,
+				 stacks->count);
 	}
-	*chosen = hs_allocate_zero((size_t)HS_METRICS * STACKS_A_TABLE, sizeof(**chosen));
-	for (uint32_t i = 0; i < count; i++)
-		if (stacks[i].print)
-			(*chosen)[chosen_count++] = &stacks[i];
-	qsort_r(*chosen, chosen_count, sizeof(**chosen), compare_stacks, &by);
-	return chosen_count;
+	stacks->chosen = hs_allocate_zero((size_t)HS_METRICS * STACKS_A_TABLE, sizeof(*stacks->chosen));
+	for (uint32_t i = 0; i < stacks->count; i++)
+		if (stacks->items[i].print)
+			stacks->chosen[stacks->chosen_count++] = &stacks->items[i];
+	qsort_r(stacks->chosen, stacks->chosen_count, sizeof(*stacks->chosen), compare_stacks, &by);
+}
+
+static void work(void *context)
+{
+	struct work *work = context;
+	const struct hs_report *report = work->showing->report;
+	struct making making = {.report = report, .showing = work->showing};
+	for (uint32_t i; (i = atomic_fetch_add(&work->next, 1)) < work->count;) {
+		const struct hs_group *group = &work->groups->items[work->shown[i]];
+		make_stacks(&making, work->groups, group, &work->stacks[i]);
+		choose_stacks(report->sites, group, &work->stacks[i]);
+	}
+	hs_shown_free(&making.shown);
+	hs_shown_free(&making.second);
 }
 
 /* What a stack or a group has done, without what it has not. */
@@ -247,13 +278,11 @@ static void add_stack(struct hs_text *text, const struct hs_report *report, cons
 		add_remark(text, report, "the ", stack->count - count, " further out as in the stack above");
 }
 
-static void add_group(struct hs_text *text, struct making *making, const struct hs_groups *groups,
-		      const struct hs_group *group)
+static void add_group(struct hs_text *text, struct making *making, const struct hs_group *group,
+		      const struct stacks *stacks)
 {
 	const struct hs_report *report = making->report;
-	struct stack *stacks, **chosen;
-	uint32_t count = make_stacks(making, groups, group, &stacks);
-	uint32_t printed = choose_stacks(report->sites, group, stacks, count, &chosen);
+	uint32_t count = stacks->count, printed = stacks->chosen_count;
 	hs_text_addf(text, "\n" HS_BOLD "#%s  ", hs_count(group->number).text);
 	hs_frame_name(text, report, group->frame, report->columns - 40);
 	hs_text_add(text, HS_PLAIN);
@@ -266,30 +295,43 @@ static void add_group(struct hs_text *text, struct making *making, const struct 
 		char head[48];
 		if (count > 1) {
 			snprintf(head, sizeof(head), "  stack %u of %u: ", i + 1, count);
-			add_doings(text, report, head, chosen[i]->counts);
+			add_doings(text, report, head, stacks->chosen[i]->counts);
 		}
 		struct hs_shown above = making->second;
 		making->second = making->shown;
 		making->shown = above;
-		hs_show(&making->showing, chosen[i]->site, false, &making->shown);
+		hs_show(making->showing, stacks->chosen[i]->site, false, &making->shown);
 		add_stack(text, report, &making->shown, i ? &making->second : NULL);
 	}
 	if (printed < count)
 		hs_text_addf(text, "  %s more; --json has all\n", hs_counted(count - printed, "stack").text);
-	for (uint32_t i = 0; i < count; i++)
-		free(stacks[i].sum);
-	free(chosen);
-	free(stacks);
+}
+
+static void free_stacks(struct stacks *stacks)
+{
+	for (uint32_t i = 0; i < stacks->count; i++)
+		free(stacks->items[i].sum);
+	free(stacks->chosen);
+	free(stacks->items);
 }
 
 void hs_report_stacks(struct hs_text *text, const struct hs_report *report, const struct hs_groups *groups,
-		      const uint32_t *shown, uint32_t count)
+		      const uint32_t *shown, uint32_t count, struct hs_showing *showing)
 {
-	struct making making = {.report = report};
-	hs_showing_start(&making.showing, report);
-	for (uint32_t i = 0; i < count; i++)
-		add_group(text, &making, groups, &groups->items[shown[i]]);
-	hs_showing_free(&making.showing);
+	struct making making = {.report = report, .showing = showing};
+	struct work all = {.showing = showing, .groups = groups, .shown = shown, .count = count};
+	struct hs_aside aside = {0};
+	hs_showing_wait(showing);
+	all.stacks = hs_allocate_zero(count, sizeof(*all.stacks));
+	if (report->sites->count >= HS_MANY_SITES)
+		hs_aside_begin(&aside, work, &all);
+	work(&all);
+	hs_aside_end(&aside);
+	for (uint32_t i = 0; i < count; i++) {
+		add_group(text, &making, &groups->items[shown[i]], &all.stacks[i]);
+		free_stacks(&all.stacks[i]);
+	}
+	free(all.stacks);
 	hs_shown_free(&making.shown);
 	hs_shown_free(&making.second);
 }
