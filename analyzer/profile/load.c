@@ -23,6 +23,18 @@ static inline int take(struct hs_payload *payload, uint64_t *value)
 	return 0;
 }
 
+/* Of those that are hardly ever small. */
+static inline int take_large(struct hs_payload *payload, uint64_t *value)
+{
+	const uint8_t *next = NULL;
+	if (payload->end - payload->at >= 8)
+		next = hs_varint_get_quick(payload->at, value);
+	if (!next)
+		return take(payload, value);
+	payload->at = next;
+	return 0;
+}
+
 static int take_bytes(struct hs_payload *payload, const uint8_t **bytes, uint64_t *count)
 {
 	if (take(payload, count) != 0 || *count > HS_STRING_MOST ||
@@ -280,8 +292,12 @@ static void make_room(struct hs_loader *loader)
 /* Nearly all nodes have a call that others had before. */
 static inline uint32_t find_call(struct hs_loader *loader, uint64_t module, uint64_t address)
 {
-	uint32_t found = hs_pairs_find(&loader->calls, module, address);
-	return (found == HS_PAIR_NONE ? hs_pairs_add(&loader->calls, module, address, NULL) : found) + 1;
+	struct hs_recent_call *recent = &loader->recent_calls[(address ^ module << 7) % HS_RECENT_CALLS];
+	if (recent->address == address && recent->module == module && recent->call)
+		return recent->call;
+	uint32_t found = hs_pairs_add(&loader->calls, module, address, NULL) + 1;
+	*recent = (struct hs_recent_call){address, (uint32_t)module, found};
+	return found;
 }
 
 uint32_t hs_load_expected_nodes(const struct hs_recording *recording)
@@ -306,7 +322,8 @@ int hs_load_nodes(struct hs_loader *loader, struct hs_payload payload, uint32_t 
 	for (uint32_t i = 0; i < items; i++) {
 		uint64_t up, module, step;
 		uint32_t id = profile->node_count;
-		if (take(&payload, &up) != 0 || take(&payload, &module) != 0 || take(&payload, &step) != 0)
+		if (take(&payload, &up) != 0 || take(&payload, &module) != 0 ||
+		    take_large(&payload, &step) != 0)
 			return too_short(error);
 		if (up == 0 || up > id || id >= HS_MAX_NODES)
 			return hs_fail(error, "stack %u has no parent", id);

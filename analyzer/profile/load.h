@@ -20,8 +20,17 @@ struct hs_frame_range {
 	uint32_t first, count;
 };
 
+/* A call that has been found. */
+struct hs_recent_call {
+	uint64_t address;
+	uint32_t module; /* + 1 */
+	uint32_t call;   /* 0: none */
+};
+enum { HS_RECENT_CALLS = 8192 };
+
 /* What is only needed while loading. */
 struct hs_loader {
+	struct hs_recent_call recent_calls[HS_RECENT_CALLS]; /* by the low bits of their addresses */
 	struct hs_profile *profile;
 	struct hs_inflater inflater;
 	size_t mark_capacity, phase_capacity;
