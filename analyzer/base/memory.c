@@ -19,12 +19,6 @@ void *hs_allocate(size_t bytes)
 	return checked(malloc(bytes ? bytes : 1));
 }
 
-void *hs_allocate_apart(size_t bytes)
-{
-	enum { PAIR_OF_LINES = 128 }; /* processors fetch the second one, too */
-	return checked(aligned_alloc(PAIR_OF_LINES, (bytes / PAIR_OF_LINES + 1) * PAIR_OF_LINES));
-}
-
 void *hs_allocate_filled(size_t bytes)
 {
 	enum { HUGE_PAGE = 2 << 20 };

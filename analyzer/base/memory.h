@@ -7,9 +7,6 @@
 
 void *hs_allocate(size_t bytes);                    /* never NULL; contents undefined */
 void *hs_allocate_zero(size_t count, size_t bytes); /* never NULL; checks the product */
-/* Likewise undefined; shares no lines of the cache with other memory: for what a thread writes all the time
- * while others are at work. */
-void *hs_allocate_apart(size_t bytes);
 /* Likewise undefined; for large arrays that will be written from the beginning to the end, or nearly so: huge
  * pages take a quarter of the time that the system needs for as many small ones. To be reallocated
  * only where it cannot be helped: that loses them. */

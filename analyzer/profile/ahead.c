@@ -1,8 +1,8 @@
 /* Events members, made ready by worker threads while the replay is busy with earlier ones: inflated and
- * unpacked by whoever is free, decoded one after another. A ring of slots bounds the memory. The reader does
+ * unpacked by whoever is free, tracked one after another. A ring of slots bounds the memory. The reader does
  * what there is to do, too, rather than wait: so all cores are busy, whichever part takes longer. */
-#include "decoder.h"
 #include "events.h"
+#include "tracker.h"
 
 #include "base/aside.h"
 #include "base/memory.h"
@@ -34,14 +34,14 @@ struct hs_ahead {
 	struct slot slots[SLOTS_MOST]; /* the n-th events member is made in slot n % slot_count */
 	pthread_t workers[WORKERS_MOST];
 	uint32_t worker_count;
-	struct hs_decoder decoder; /* of the thread that set `decoding` */
+	struct hs_tracker *tracker; /* of the thread that set `is_tracking` */
 
 	pthread_mutex_t lock; /* for all that follows, and slots[].state */
 	pthread_cond_t changed;
 	uint32_t claimed;  /* members below are unpacked, or a thread is at it */
-	uint32_t decoded;  /* members below are ready */
+	uint32_t tracked;  /* members below are ready */
 	uint32_t released; /* members below are read: their slots are free */
-	bool decoding;     /* a thread is at member `decoded` */
+	bool is_tracking;  /* a thread is at member `tracked` */
 	bool reading;      /* the reader holds member `released` */
 	bool stop;
 };
@@ -74,16 +74,18 @@ static void unpack(struct hs_ahead *ahead, uint32_t n, struct hs_inflater *infla
  * there was any. */
 static bool work_once(struct hs_ahead *ahead, struct hs_inflater *inflater)
 {
-	struct slot *slot = slot_of(ahead, ahead->decoded);
+	struct slot *slot = slot_of(ahead, ahead->tracked);
 	uint32_t n = ahead->claimed;
-	if (!ahead->decoding && slot->state == SLOT_UNPACKED) {
-		ahead->decoding = true;
+	if (!ahead->is_tracking && slot->state == SLOT_UNPACKED) {
+		ahead->is_tracking = true;
 		pthread_mutex_unlock(&ahead->lock);
-		if (!slot->damaged)
-			hs_decoder_decode(&ahead->decoder, slot->events);
+		if (slot->damaged)
+			ahead->tracker->stopped = true;
+		else
+			hs_tracker_track(ahead->tracker, slot->events);
 		pthread_mutex_lock(&ahead->lock);
-		ahead->decoding = false;
-		ahead->decoded++;
+		ahead->is_tracking = false;
+		ahead->tracked++;
 		slot->state = SLOT_READY;
 	} else if (n < ahead->count && n < ahead->released + ahead->slot_count) {
 		ahead->claimed++;
@@ -103,7 +105,7 @@ static void *work(void *argument)
 	struct hs_ahead *ahead = argument;
 	struct hs_inflater inflater = {0};
 	pthread_mutex_lock(&ahead->lock);
-	while (!ahead->stop && ahead->decoded < ahead->count)
+	while (!ahead->stop && ahead->tracked < ahead->count)
 		if (!work_once(ahead, &inflater))
 			pthread_cond_wait(&ahead->changed, &ahead->lock);
 	pthread_mutex_unlock(&ahead->lock);
@@ -111,11 +113,11 @@ static void *work(void *argument)
 	return NULL;
 }
 
-struct hs_ahead *hs_ahead_start(const struct hs_recording *recording, uint32_t node_count)
+struct hs_ahead *hs_ahead_start(const struct hs_recording *recording, struct hs_tracker *tracker)
 {
 	struct hs_ahead *ahead = hs_allocate_zero(1, sizeof *ahead);
 	ahead->recording = recording;
-	ahead->decoder.node_count = node_count;
+	ahead->tracker = tracker;
 	ahead->members = hs_allocate_zero(recording->member_count, sizeof *ahead->members);
 	for (uint32_t i = 0; i < recording->member_count; i++)
 		if (recording->members[i].kind == HS_MEMBER_EVENTS)
@@ -173,7 +175,6 @@ void hs_ahead_stop(struct hs_ahead *ahead)
 	pthread_mutex_destroy(&ahead->lock);
 	pthread_cond_destroy(&ahead->changed);
 	hs_inflater_free(&ahead->reader);
-	hs_decoder_free(&ahead->decoder);
 	free(ahead->members);
 	free(ahead);
 }

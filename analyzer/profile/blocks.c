@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Pages so far behind the open one are packed: most blocks die young, and are spared that. */
-enum { OLD_PAGES = 64 };
+/* A page is packed when one of so many of its blocks is live. */
+enum { SPARSE_SHARE = 4 };
 
 static struct hs_page **page_at(struct hs_blocks *blocks, uint64_t number)
 {
@@ -14,37 +14,26 @@ static struct hs_page **page_at(struct hs_blocks *blocks, uint64_t number)
 	return shelf ? &shelf->pages[number / HS_PAGE_BLOCKS % HS_SHELF_PAGES] : NULL;
 }
 
-/* For loops over the blocks of a page, whose form is constant in them. */
-#define IN_LOOP static inline __attribute__((always_inline))
-
-IN_LOOP uint32_t group_at(const struct hs_page *page, enum hs_page_form form, unsigned index)
+static struct hs_page *make_page(unsigned capacity, bool wide)
 {
-	return form == HS_PAGE_TINY     ? page->tiny_blocks[index].group
-	       : form == HS_PAGE_NARROW ? page->narrow_blocks[index].group
-					: page->blocks[index].group;
+	size_t block_bytes = wide ? sizeof(struct hs_block) : sizeof(struct hs_narrow_block);
+	struct hs_page *page = hs_allocate(offsetof(struct hs_page, blocks) + capacity * block_bytes);
+	page->wide = wide;
+	return page;
 }
 
-/* A block as it stands in the page; its group may be HS_BLOCK_DEAD. */
-IN_LOOP struct hs_block block_at(const struct hs_page *page, enum hs_page_form form, unsigned index)
+static void start_page(struct hs_page *page, unsigned live, const struct hs_block *first)
 {
-	if (form == HS_PAGE_TINY) {
-		const struct hs_tiny_block *block = &page->tiny_blocks[index];
-		return (struct hs_block){block->size, block->group, page->thread,
-					 page->first_us + block->born_us,
-					 page->first_bytes + block->born_bytes};
-	}
-	if (form == HS_PAGE_NARROW) {
-		const struct hs_narrow_block *block = &page->narrow_blocks[index];
-		return (struct hs_block){block->size, block->group, block->thread,
-					 page->first_us + block->born_us,
-					 page->first_bytes + block->born_bytes};
-	}
-	return page->blocks[index];
+	page->live = (uint16_t)live;
+	page->sparse = (uint16_t)(live / SPARSE_SHARE);
+	page->packed = false;
+	page->thread = page->wide ? HS_NO_THREAD : first->thread;
+	page->first_us = first->born_us;
+	page->first_bytes = first->born_bytes;
 }
 
 /* The processor's instruction for it is not everywhere, and the compiler's function for that case takes
- * longer.
- */
+ * longer. */
 static inline unsigned count_bits(uint64_t word)
 {
 	word -= word >> 1 & 0x5555555555555555u;
@@ -53,143 +42,125 @@ static inline unsigned count_bits(uint64_t word)
 	return (unsigned)(word * 0x0101010101010101u >> 56);
 }
 
-struct hs_block *hs_blocks_find_packed(struct hs_blocks *blocks, const struct hs_page *page, unsigned place)
+unsigned hs_blocks_packed_index(const struct hs_page *page, unsigned place)
 {
-	uint64_t word = page->places[place / 64], bit = 1ULL << place % 64;
-	if (!(word & bit))
-		return NULL;
-	blocks->packed_index = page->before[place / 64] + count_bits(word & (bit - 1));
-	blocks->packed = block_at(page, page->form, blocks->packed_index);
-	return blocks->packed.group == HS_BLOCK_DEAD ? NULL : &blocks->packed;
+	unsigned index = 0, word = place / 64;
+	for (unsigned i = 0; i < word; i++)
+		index += count_bits(page->places[i]);
+	return index + count_bits(page->places[word] & ((1ULL << place % 64) - 1));
 }
 
-void hs_blocks_end_packed(struct hs_blocks *blocks, struct hs_page *page)
+/* The block at an index of the page. */
+static struct hs_block block_at(const struct hs_page *page, unsigned index)
 {
-	unsigned i = blocks->packed_index;
-	if (page->form == HS_PAGE_TINY)
-		page->tiny_blocks[i].group = HS_BLOCK_DEAD;
-	else if (page->form == HS_PAGE_NARROW)
-		page->narrow_blocks[i].group = HS_BLOCK_DEAD;
-	else
-		page->blocks[i].group = HS_BLOCK_DEAD;
+	if (page->wide)
+		return page->blocks[index];
+	const struct hs_narrow_block *block = &page->narrow_blocks[index];
+	return (struct hs_block){block->size, block->group, page->thread, page->first_us + block->born_us,
+				 page->first_bytes + block->born_bytes};
 }
 
-static struct hs_page *make_page(unsigned capacity, enum hs_page_form form)
-{
-	size_t block_bytes = form == HS_PAGE_TINY     ? sizeof(struct hs_tiny_block)
-			     : form == HS_PAGE_NARROW ? sizeof(struct hs_narrow_block)
-						      : sizeof(struct hs_block);
-	struct hs_page *page = hs_allocate(offsetof(struct hs_page, blocks) + capacity * block_bytes);
-	page->live = 0;
-	page->capacity = (uint16_t)capacity;
-	page->form = (uint8_t)form;
-	return page;
-}
+/* ---- opening --------------------------------------------------------------------------------------------
+ */
 
-/* The live blocks of a page. */
-struct survey {
-	unsigned count;
-	uint8_t indices[HS_PAGE_BLOCKS], numbers[HS_PAGE_BLOCKS]; /* where they stand; their numbers */
-	uint64_t places[HS_PAGE_BLOCKS / 64];                     /* of these numbers, as in a page */
-	uint8_t before[HS_PAGE_BLOCKS / 64];
-};
-
-/* Of a whole page: block i has number i, and the dead ones have no place any more. */
-static void look_through_whole(const struct hs_page *page, unsigned end, struct survey *live)
+static void add_shelf(struct hs_blocks *blocks)
 {
-	unsigned count = 0;
-	for (unsigned w = 0; w < HS_PAGE_BLOCKS / 64; w++) {
-		unsigned first = w * 64, begun = end > first ? end - first : 0;
-		uint64_t rest = page->places[w] & (begun >= 64 ? UINT64_MAX : (1ULL << begun) - 1);
-		live->before[w] = (uint8_t)count;
-		live->places[w] = rest;
-		if (rest == UINT64_MAX) { /* mostly, where blocks grow old */
-			for (unsigned i = 0; i < 64; i++)
-				live->numbers[count + i] = (uint8_t)(first + i);
-			count += 64;
-			continue;
-		}
-		for (; rest; rest &= rest - 1)
-			live->numbers[count++] = (uint8_t)(first + (unsigned)__builtin_ctzll(rest));
+	struct hs_shelf **before = blocks->shelf_count ? &blocks->shelves[blocks->shelf_count - 1] : NULL;
+	if (before && *before && (*before)->pages_used == 0) {
+		free(*before);
+		*before = NULL;
 	}
-	memcpy(live->indices, live->numbers, count);
-	live->count = count;
+	blocks->shelves = hs_grow(blocks->shelves, blocks->shelf_count, &blocks->shelf_capacity,
+				  sizeof *blocks->shelves);
+	blocks->shelves[blocks->shelf_count++] = hs_allocate_zero(1, sizeof(struct hs_shelf));
 }
 
-/* Looks at the blocks with numbers below `end`. */
-IN_LOOP void look_through(const struct hs_page *page, enum hs_page_form form, unsigned end,
-			  struct survey *live)
+/* Called when the open page is full (or there is none). */
+void hs_blocks_open_page(struct hs_blocks *blocks, const struct hs_block *first)
+{
+	struct hs_page *full = blocks->open, *page = blocks->several_threads ? NULL : blocks->spare;
+	uint64_t shelf = blocks->count / HS_PAGE_BLOCKS / HS_SHELF_PAGES;
+	blocks->open = NULL;
+	if (full && full->live <= full->sparse)
+		hs_blocks_tidy(blocks, blocks->count - 1);
+	if (shelf == blocks->shelf_count)
+		add_shelf(blocks);
+	if (page)
+		blocks->spare = NULL;
+	else
+		page = make_page(HS_PAGE_BLOCKS, blocks->several_threads);
+	start_page(page, HS_PAGE_BLOCKS, first);
+	memset(page->alive, 0xff, sizeof page->alive);
+	blocks->open = *page_at(blocks, blocks->count) = page;
+	blocks->shelves[shelf]->pages_used++;
+}
+
+/* Adds a block to the open page, which is wide then. */
+void hs_blocks_begin_wide(struct hs_blocks *blocks, const struct hs_block *block)
+{
+	struct hs_page *page = blocks->open;
+	unsigned place = (unsigned)(blocks->count % HS_PAGE_BLOCKS);
+	if (!page->wide) {
+		struct hs_page *wide = make_page(HS_PAGE_BLOCKS, true);
+		blocks->several_threads |= block->thread != page->thread;
+		start_page(wide, HS_PAGE_BLOCKS, block);
+		wide->live = page->live;
+		memcpy(wide->alive, page->alive, sizeof wide->alive);
+		for (unsigned i = 0; i < place; i++)
+			wide->blocks[i] = block_at(page, i);
+		free(page);
+		blocks->open = *page_at(blocks, blocks->count) = page = wide;
+	}
+	page->blocks[place] = *block;
+}
+
+/* ---- packing --------------------------------------------------------------------------------------------
+ */
+
+/* Whether both can stand in one page of narrow blocks, the first one first. */
+static bool fit_together(const struct hs_block *first, const struct hs_block *block)
+{
+	return block->thread == first->thread && (block->size | (block->born_us - first->born_us) |
+						  (block->born_bytes - first->born_bytes)) <= UINT32_MAX;
+}
+
+/* Writes out the live blocks of a page. Returns how many there are. */
+static unsigned read_live(const struct hs_page *page, struct hs_block *live)
 {
 	unsigned count = 0, index = 0;
-	if (form == HS_PAGE_WHOLE) {
-		look_through_whole(page, end, live);
-		return;
+	for (unsigned w = 0; w < HS_PAGE_WORDS; w++) {
+		uint64_t places = page->packed ? page->places[w] : UINT64_MAX;
+		for (; places; places &= places - 1, index++)
+			if (page->alive[w] & (places & -places))
+				live[count++] = block_at(page, index);
 	}
-	for (unsigned w = 0; w < HS_PAGE_BLOCKS / 64; w++) {
-		uint64_t places = 0;
-		live->before[w] = (uint8_t)count;
-		for (uint64_t rest = page->places[w]; rest; rest &= rest - 1) {
-			unsigned number = w * 64 + (unsigned)__builtin_ctzll(rest);
-			uint64_t alive = number < end && group_at(page, form, index) != HS_BLOCK_DEAD;
-			live->indices[count] = (uint8_t)index++;
-			live->numbers[count] = (uint8_t)number;
-			places |= alive << number % 64;
-			count += (unsigned)alive;
-		}
-		live->places[w] = places;
-	}
-	live->count = count;
+	return count;
 }
 
-IN_LOOP enum hs_page_form choose_form(const struct hs_page *page, enum hs_page_form form,
-				      const struct survey *live)
-{
-	/* the sizes of all but the first are in born_bytes of the last */
-	struct hs_block first = block_at(page, form, live->indices[0]),
-			last = block_at(page, form, live->indices[live->count - 1]);
-	uint64_t most = first.size | (last.born_us - first.born_us) | (last.born_bytes - first.born_bytes);
-	uint32_t differences = 0;
-	for (unsigned i = 1; i < live->count; i++)
-		differences |= block_at(page, form, live->indices[i]).thread ^ first.thread;
-	return most <= UINT16_MAX && !differences ? HS_PAGE_TINY
-	       : most <= UINT32_MAX               ? HS_PAGE_NARROW
-						  : HS_PAGE_WIDE;
-}
-
-IN_LOOP struct hs_page *pack_from(const struct hs_page *page, enum hs_page_form form)
-{
-	struct survey live;
-	look_through(page, form, HS_PAGE_BLOCKS, &live);
-	enum hs_page_form to = choose_form(page, form, &live);
-	struct hs_page *packed = make_page(live.count, to);
-	struct hs_block first = block_at(page, form, live.indices[0]);
-	packed->live = (uint16_t)live.count;
-	packed->thread = first.thread;
-	packed->first_us = first.born_us;
-	packed->first_bytes = first.born_bytes;
-	memcpy(packed->places, live.places, sizeof packed->places);
-	memcpy(packed->before, live.before, sizeof packed->before);
-	for (unsigned i = 0; i < live.count; i++) {
-		struct hs_block block = block_at(page, form, live.indices[i]);
-		uint64_t born_us = block.born_us - first.born_us,
-			 born_bytes = block.born_bytes - first.born_bytes;
-		if (to == HS_PAGE_TINY)
-			packed->tiny_blocks[i] = (struct hs_tiny_block){
-				block.group, (uint16_t)block.size, (uint16_t)born_us, (uint16_t)born_bytes};
-		else if (to == HS_PAGE_NARROW)
-			packed->narrow_blocks[i] =
-				(struct hs_narrow_block){(uint32_t)block.size, block.group, block.thread,
-							 (uint32_t)born_us, (uint32_t)born_bytes};
-		else
-			packed->blocks[i] = block;
-	}
-	return packed;
-}
-
-/* The live blocks of a page, which has some. */
+/* A page of nothing but the live blocks of another one, which has some. */
 static struct hs_page *pack(const struct hs_page *page)
 {
-	return page->form == HS_PAGE_WHOLE ? pack_from(page, HS_PAGE_WHOLE) : pack_from(page, page->form);
+	struct hs_block live[HS_PAGE_BLOCKS / SPARSE_SHARE];
+	unsigned count = read_live(page, live);
+	bool wide = false;
+	for (unsigned i = 0; i < count; i++)
+		wide |= !fit_together(&live[0], &live[i]);
+	struct hs_page *packed = make_page(count, wide);
+	start_page(packed, count, &live[0]);
+	packed->packed = true;
+	memcpy(packed->alive, page->alive, sizeof packed->alive);
+	memcpy(packed->places, page->alive, sizeof packed->places);
+	for (unsigned i = 0; i < count; i++) {
+		const struct hs_block *block = &live[i];
+		if (wide)
+			packed->blocks[i] = *block;
+		else
+			packed->narrow_blocks[i] =
+				(struct hs_narrow_block){(uint32_t)block->size, block->group,
+							 (uint32_t)(block->born_us - live[0].born_us),
+							 (uint32_t)(block->born_bytes - live[0].born_bytes)};
+	}
+	return packed;
 }
 
 /* Gives back a dead page, or replaces it by its live blocks. */
@@ -207,59 +178,29 @@ void hs_blocks_tidy(struct hs_blocks *blocks, uint64_t number)
 	} else {
 		*home = pack(page);
 	}
-	if (page->form == HS_PAGE_WHOLE && !blocks->spare)
+	if (!page->wide && !page->packed && !blocks->spare)
 		blocks->spare = page;
 	else
 		free(page);
 }
 
-/* Called when the open page is full (or there is none). */
-void hs_blocks_open_page(struct hs_blocks *blocks)
-{
-	struct hs_page *full = blocks->open;
-	if (full && full->live <= full->capacity / 8)
-		hs_blocks_tidy(blocks, blocks->count - 1);
-	uint64_t old = blocks->count - (uint64_t)OLD_PAGES * HS_PAGE_BLOCKS;
-	struct hs_page **old_page = old < blocks->count ? page_at(blocks, old) : NULL;
-	if (old_page && *old_page && (*old_page)->form == HS_PAGE_WHOLE)
-		hs_blocks_tidy(blocks, old);
-	uint64_t shelf = blocks->count / HS_PAGE_BLOCKS / HS_SHELF_PAGES;
-	if (shelf == blocks->shelf_count) {
-		blocks->shelves = hs_grow(blocks->shelves, blocks->shelf_count, &blocks->shelf_capacity,
-					  sizeof *blocks->shelves);
-		blocks->shelves[blocks->shelf_count++] = hs_allocate_zero(1, sizeof(struct hs_shelf));
-		struct hs_shelf **before = shelf ? &blocks->shelves[shelf - 1] : NULL;
-		if (before && *before && (*before)->pages_used == 0) {
-			free(*before);
-			*before = NULL;
-		}
-	}
-	struct hs_page *page = blocks->spare ? blocks->spare : make_page(HS_PAGE_BLOCKS, HS_PAGE_WHOLE);
-	blocks->spare = NULL;
-	page->live = 0;
-	memset(page->places, 0xff, sizeof page->places);
-	blocks->open = *page_at(blocks, blocks->count) = page;
-	blocks->shelves[shelf]->pages_used++;
-}
+/* ---- all ------------------------------------------------------------------------------------------------
+ */
 
 void hs_blocks_each(struct hs_blocks *blocks,
 		    void (*visit)(const struct hs_block *block, uint64_t number, void *context),
 		    void *context)
 {
-	struct survey live;
-	unsigned open_used = (unsigned)((blocks->count + HS_PAGE_BLOCKS - 1) % HS_PAGE_BLOCKS) + 1;
-	for (size_t s = 0; s < blocks->shelf_count; s++) {
-		for (unsigned p = 0; blocks->shelves[s] && p < HS_SHELF_PAGES; p++) {
-			struct hs_page *page = blocks->shelves[s]->pages[p];
-			unsigned end = page == blocks->open ? open_used : HS_PAGE_BLOCKS;
-			uint64_t first = (s * HS_SHELF_PAGES + p) * HS_PAGE_BLOCKS;
-			if (!page)
+	for (uint64_t first = 0; first < blocks->count; first += HS_PAGE_BLOCKS) {
+		struct hs_page **home = page_at(blocks, first), *page = home ? *home : NULL;
+		uint64_t begun =
+			blocks->count - first < HS_PAGE_BLOCKS ? blocks->count - first : HS_PAGE_BLOCKS;
+		for (unsigned place = 0; page && place < begun; place++) {
+			if (!(page->alive[place / 64] >> place % 64 & 1))
 				continue;
-			look_through(page, page->form, end, &live);
-			for (unsigned i = 0; i < live.count; i++) {
-				struct hs_block block = block_at(page, page->form, live.indices[i]);
-				visit(&block, first + live.numbers[i], context);
-			}
+			unsigned index = page->packed ? hs_blocks_packed_index(page, place) : place;
+			struct hs_block block = block_at(page, index);
+			visit(&block, first + place, context);
 		}
 	}
 }

@@ -1,8 +1,7 @@
 /* The live blocks of a lane, found by allocation number (0, 1, 2... in the order of the file). Memory follows
  * the live blocks, not the allocations: blocks stand in pages of 256 numbers; a page whose blocks are all
- * dead is given back; one with few live ones, or an old one, is packed: it has the live ones only, and of
- * them what differs from the page's first, which fits in 32 bits nearly always and in 16 mostly. Private to
- * profile/. */
+ * dead is given back, and one with few live ones is packed: it has no others then. Of nearly all blocks a
+ * page has what differs from its first one, which fits in 32 bits. Private to profile/. */
 #ifndef HS_BLOCKS_H
 #define HS_BLOCKS_H
 
@@ -12,50 +11,36 @@
 
 struct hs_block {
 	uint64_t size;
-	uint32_t group; /* HS_BLOCK_DEAD: no longer live */
+	uint32_t group;
 	uint32_t thread;
 	uint64_t born_us;
 	uint64_t born_bytes; /* allocated in all, this block included, when it began */
 };
 
-#define HS_BLOCK_DEAD UINT32_MAX
+enum { HS_PAGE_BLOCKS = 256, HS_PAGE_WORDS = HS_PAGE_BLOCKS / 64, HS_SHELF_PAGES = 4096 };
 
-enum { HS_PAGE_BLOCKS = 256, HS_SHELF_PAGES = 4096 };
-
-/* Blocks of packed pages; born_... count from the page's first_... */
+/* Of the thread page->thread; born_... count from page->first_... */
 struct hs_narrow_block {
-	uint32_t size, group, thread, born_us, born_bytes;
-};
-
-/* Of a page whose blocks are all of one thread. */
-struct hs_tiny_block {
-	uint32_t group;
-	uint16_t size, born_us, born_bytes;
-} __attribute__((packed, aligned(2)));
-
-enum hs_page_form {
-	HS_PAGE_WHOLE, /* block i has number i of the page; the others are packed */
-	HS_PAGE_WIDE,
-	HS_PAGE_NARROW,
-	HS_PAGE_TINY,
+	uint32_t size, group, born_us, born_bytes;
 };
 
 struct hs_page {
-	uint16_t live, capacity;
-	uint8_t form;    /* enum hs_page_form */
-	uint32_t thread; /* of tiny blocks */
+	uint16_t live;   /* blocks; in the open page also those that have not begun */
+	uint16_t sparse; /* with no more live ones it is packed, or given back */
+	bool wide;       /* not all blocks are narrow ones */
+	bool packed;     /* else block i has number i of the page */
+	uint32_t thread; /* HS_NO_THREAD: it is wide */
 	uint64_t first_us, first_bytes;
-	/* Bit i of all words together: there is a block with number i of the page, which in a whole page is
-	 * alive or has not begun. In a packed one they stand in the order of their numbers, and may be dead;
-	 * before: those of the words before. */
-	uint64_t places[HS_PAGE_BLOCKS / 64];
-	uint8_t before[HS_PAGE_BLOCKS / 64];
+	uint64_t alive[HS_PAGE_WORDS];  /* bit i of all words together: block with number i is, or has not
+					   begun */
+	uint64_t places[HS_PAGE_WORDS]; /* packed: blocks with these numbers are here, in their order */
 	union {
-		struct hs_block blocks[1]; /* capacity of them */
+		struct hs_block blocks[1];
 		struct hs_narrow_block narrow_blocks[1];
-		struct hs_tiny_block tiny_blocks[1];
 	};
 };
+
+#define HS_NO_THREAD UINT32_MAX
 
 /* A million allocations' pages. */
 struct hs_shelf {
@@ -68,58 +53,62 @@ struct hs_blocks {
 	struct hs_page *open; /* the page of the latest numbers */
 	struct hs_shelf **shelves;
 	size_t shelf_count, shelf_capacity;
-	struct hs_page *spare;  /* one page, for the next opening */
-	struct hs_block packed; /* what hs_blocks_find found last in a packed page, and its index there */
-	unsigned packed_index;
+	struct hs_page *spare; /* one page of narrow blocks, for the next opening */
+	bool several_threads;  /* new pages are wide */
 };
 
 /* An object of zeros is empty. */
 void hs_blocks_free(struct hs_blocks *blocks);
 
 /* For the functions below. */
-void hs_blocks_open_page(struct hs_blocks *blocks);
+void hs_blocks_open_page(struct hs_blocks *blocks, const struct hs_block *first);
+void hs_blocks_begin_wide(struct hs_blocks *blocks, const struct hs_block *block);
 void hs_blocks_tidy(struct hs_blocks *blocks, uint64_t number);
-struct hs_block *hs_blocks_find_packed(struct hs_blocks *blocks, const struct hs_page *page, unsigned place);
-void hs_blocks_end_packed(struct hs_blocks *blocks, struct hs_page *page);
+unsigned hs_blocks_packed_index(const struct hs_page *page, unsigned place);
 
-/* The next allocation's block, to be filled in by the caller. */
-static inline struct hs_block *hs_blocks_begin(struct hs_blocks *blocks)
+/* Adds the next allocation's block. */
+static inline __attribute__((always_inline)) void hs_blocks_begin(struct hs_blocks *blocks, uint64_t size,
+								  uint32_t group, uint32_t thread,
+								  uint64_t born_us, uint64_t born_bytes)
 {
 	unsigned place = (unsigned)(blocks->count % HS_PAGE_BLOCKS);
 	if (place == 0)
-		hs_blocks_open_page(blocks);
-	blocks->open->live++;
+		hs_blocks_open_page(blocks, &(struct hs_block){size, group, thread, born_us, born_bytes});
+	struct hs_page *page = blocks->open;
+	uint64_t us = born_us - page->first_us, bytes = born_bytes - page->first_bytes;
+	if (__builtin_expect(thread == page->thread && (size | us | bytes) <= UINT32_MAX, 1))
+		page->narrow_blocks[place] =
+			(struct hs_narrow_block){(uint32_t)size, group, (uint32_t)us, (uint32_t)bytes};
+	else
+		hs_blocks_begin_wide(blocks, &(struct hs_block){size, group, thread, born_us, born_bytes});
 	blocks->count++;
-	return &blocks->open->blocks[place];
 }
 
-/* The live block of that number, valid until the next call; NULL if there is none. */
-static inline struct hs_block *hs_blocks_find(struct hs_blocks *blocks, uint64_t number)
+/* Ends the live block of that number and copies it. Returns false if there is none. */
+static inline __attribute__((always_inline)) bool hs_blocks_end(struct hs_blocks *blocks, uint64_t number,
+								struct hs_block *block)
 {
 	if (number >= blocks->count)
-		return NULL;
+		return false;
 	struct hs_shelf *shelf = blocks->shelves[number / HS_PAGE_BLOCKS / HS_SHELF_PAGES];
 	struct hs_page *page = shelf ? shelf->pages[number / HS_PAGE_BLOCKS % HS_SHELF_PAGES] : NULL;
-	if (!page)
-		return NULL;
-	if (page->form != HS_PAGE_WHOLE)
-		return hs_blocks_find_packed(blocks, page, (unsigned)(number % HS_PAGE_BLOCKS));
-	struct hs_block *block = &page->blocks[number % HS_PAGE_BLOCKS];
-	return block->group == HS_BLOCK_DEAD ? NULL : block;
-}
-
-/* Ends the block that hs_blocks_find returned last, which is invalid after that. */
-static inline void hs_blocks_end(struct hs_blocks *blocks, uint64_t number, struct hs_block *block)
-{
-	block->group = HS_BLOCK_DEAD;
-	struct hs_page *page = blocks->shelves[number / HS_PAGE_BLOCKS / HS_SHELF_PAGES]
-				       ->pages[number / HS_PAGE_BLOCKS % HS_SHELF_PAGES];
-	if (block == &blocks->packed)
-		hs_blocks_end_packed(blocks, page);
-	else
-		page->places[number % HS_PAGE_BLOCKS / 64] &= ~(1ULL << number % 64);
-	if (--page->live <= page->capacity / 8 && page != blocks->open)
+	unsigned place = (unsigned)(number % HS_PAGE_BLOCKS);
+	if (!page || !(page->alive[place / 64] >> place % 64 & 1))
+		return false;
+	page->alive[place / 64] ^= 1ULL << place % 64;
+	if (page->packed)
+		place = hs_blocks_packed_index(page, place);
+	if (__builtin_expect(page->wide, 0)) {
+		*block = page->blocks[place];
+	} else {
+		const struct hs_narrow_block *narrow = &page->narrow_blocks[place];
+		*block = (struct hs_block){narrow->size, narrow->group, page->thread,
+					   page->first_us + narrow->born_us,
+					   page->first_bytes + narrow->born_bytes};
+	}
+	if (--page->live <= page->sparse && page != blocks->open)
 		hs_blocks_tidy(blocks, number);
+	return true;
 }
 
 /* Calls `visit` for every live block, oldest first. */

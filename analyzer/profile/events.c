@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+const char hs_events_stopped[] = "";
+
 struct column {
 	const uint8_t *at, *end;
 };
@@ -348,7 +350,7 @@ int hs_events_unpack(const uint8_t *payload, const struct hs_member *member, str
 	}
 	if (at != end)
 		return hs_fail(error, "%zu bytes follow its columns", (size_t)(end - at));
-	if (head[0] > HS_TIME_MOST || head[1] > HS_TIME_MOST)
+	if (head[0] > HS_TIME_MOST || head[1] > HS_TIME_MOST - head[0])
 		return hs_fail(error, "its time is impossible");
 	if (head[3] == 0 || head[3] > HS_TIME_UNIT_MOST || head[4] == 0 || head[4] > HS_EVENTS_A_MEMBER)
 		return hs_fail(error, "its unit of time is impossible");

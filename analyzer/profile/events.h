@@ -5,18 +5,31 @@
 #include "recording.h"
 
 /* What the columns say of an event, coded against the state that runs through the file (FORMAT.md), until
- * hs_decoder_decode puts in its place what that means; 0 where its kind has nothing. */
+ * hs_tracker_track puts in its place what that means; 0 where its kind has nothing. */
 struct hs_event {
-	uint64_t size, ended; /* decoded: bytes; the block's number in its lane, if there is such a block */
-	uint32_t node;        /* code UINT32_MAX: out of range */
-	uint8_t kind; /* enum hs_event_kind, and HS_EVENT_KINDS times the lanes from here on to the block's
-			 that it ends */
-	bool is_far;  /* unpacked: that block's code stood in the far columns */
+	uint64_t size;  /* tracked: of the block that begins or, with a free, ends */
+	uint64_t ended; /* tracked, with a free: us that the block lived, if somebody wants to know */
+	uint32_t node;  /* code UINT32_MAX: out of range. Tracked: the block's group */
+	/* enum hs_event_kind; and HS_EVENT_KINDS times the lanes from here on to the block's that it ends.
+	 * Tracked: and HS_EVENT_... */
+	uint8_t kind;
+	bool is_far; /* unpacked: the ended block's code stood in the far columns */
+};
+
+enum {
+	HS_EVENT_FIRST = HS_EVENT_KINDS,         /* begins the first block of its group */
+	HS_EVENT_TEMPORARY = HS_EVENT_KINDS * 2, /* frees the latest block that its thread allocated */
+};
+
+/* The block that a realloc ends. */
+struct hs_replaced {
+	uint64_t size, lived_us;
+	uint32_t group;
 };
 
 /* A member's events. Structure is checked: kinds and lanes are known, run lengths sum to `count`, copies are
  * of earlier events of the member, every column has as many values as it takes, times do not go back. What
- * decoding adds stands last. */
+ * tracker adds stands last. */
 struct hs_events {
 	uint32_t count, run_count;
 	uint64_t previous_us, last_us; /* time of the event before; of the last one */
@@ -25,7 +38,7 @@ struct hs_events {
 	uint32_t lane_events[HS_LANES];
 	struct hs_event events[HS_EVENTS_A_MEMBER]; /* lane by lane */
 	/* Sizes apart: the events have none, but `sizes`. Those of a lane, at nodes with the same id modulo
-	 * HS_SIZE_PARTS, stand from sizes_begin on (decoding moves it to the end) to sizes_end. */
+	 * HS_SIZE_PARTS, stand from sizes_begin on (tracker moves it to the end) to sizes_end. */
 	bool sizes_apart;
 	union {
 		uint64_t sizes[HS_EVENTS_A_MEMBER];
@@ -33,22 +46,26 @@ struct hs_events {
 	};
 	uint32_t sizes_begin[HS_LANES][HS_SIZE_PARTS], sizes_end[HS_LANES][HS_SIZE_PARTS];
 	uint64_t times_us[HS_EVENTS_A_MEMBER]; /* absolute; in the order of the file, as the runs */
-	/* a thread's id; decoded, its number: they count from 0 in the order of their first events */
-	uint32_t run_threads[HS_EVENTS_A_MEMBER], run_lengths[HS_EVENTS_A_MEMBER];
+	uint32_t run_threads[HS_EVENTS_A_MEMBER], run_lengths[HS_EVENTS_A_MEMBER]; /* ids; events */
 
-	uint32_t decoded;  /* so many events, in the order of the file, could be decoded; all if... */
+	uint32_t tracked;  /* so many events, in the order of the file, could be tracked; all if... */
 	const char *wrong; /* ...this is NULL, else it says what is wrong with the next one */
-	uint32_t new_threads[HS_EVENTS_A_MEMBER]; /* ids of those whose first events are here, in their order
-						   */
+	uint32_t replaced_count;
+	struct hs_replaced replaced[HS_EVENTS_A_MEMBER]; /* of the tracked reallocs, in their order */
 };
+
+/* Instead of what is wrong with an event: it does not matter. */
+extern const char hs_events_stopped[];
 
 /* Unpacks a payload. Returns 0, or -1 and an error. */
 int hs_events_unpack(const uint8_t *payload, const struct hs_member *member, struct hs_events *events,
 		     struct hs_error *error);
 
-/* Inflates, unpacks and decodes the events members of a recording ahead of the reader, in other threads. */
+/* Inflates, unpacks and pairs the events members of a recording ahead of the reader, in other threads: the
+ * tracker is theirs until hs_ahead_stop. */
 struct hs_ahead;
-struct hs_ahead *hs_ahead_start(const struct hs_recording *recording, uint32_t node_count);
+struct hs_tracker;
+struct hs_ahead *hs_ahead_start(const struct hs_recording *recording, struct hs_tracker *tracker);
 /* The next member's events, valid until the next call; NULL at the end (error->text is empty then) or at a
  * damaged member (error says what is wrong). */
 const struct hs_events *hs_ahead_next(struct hs_ahead *ahead, struct hs_error *error);

@@ -1,434 +1,293 @@
-/* The replay: one pass over the events that keeps the live blocks and adds up each group's counts. The peak
- * is found in the same pass: every time the heap reaches its maximum the peak gets a new number; a group
- * whose live bytes are about to change first saves them as its at-peak value if it has not done so for that
- * number.
+/* The replay: one pass over the events that keeps the live blocks (tracker.c) and adds up each group's
+ * counts. The peak is found in the same pass: every time the heap reaches its maximum the peak gets a new
+ * number; a group whose live bytes are about to change first saves them as its at-peak value if it has not
+ * done so for that number.
  *
- * The pass is compiled twice: for all blocks, and with filter, parts and watch. Blocks that are not selected
- * count there as a rest: the heap, and so the peak, is always the whole program's. */
+ * The pass is compiled three times: for nodes, of which nobody wants the maxima; for all blocks by the
+ * caller's groups; and with filter, parts and watch. Blocks that are not selected count there as a rest: the
+ * heap, and so the peak, is always the whole program's. */
 #include "base/memory.h"
-#include "events.h"
 #include "internal.h"
+#include "recording.h"
 #include "replay_state.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Plain: all blocks, by the caller's groups, nobody watches. Constant in each of the two passes. */
-enum pass { PASS_PLAIN, PASS_FULL };
+/* Constant in each of the passes. */
+enum pass { PASS_NODES, PASS_GROUPS, PASS_FULL };
 #define IN_PASS static inline __attribute__((always_inline))
 
-/* Bits that the value takes, 63 at most: without a branch for 0. */
-static unsigned bucket(uint64_t value)
+static const struct hs_filter *filter_of(const struct hs_replay_state *state)
 {
-	return 63 - (unsigned)__builtin_clzll(value * 2 + 1);
+	return state->tracker.choice.filter;
 }
 
-/* After blocks began: has the group, has the heap reached its maximum? */
-IN_PASS void check_maxima(struct hs_replay_state *state, struct hs_group_state *counts, enum pass pass)
-{
-	struct hs_selection *selection = &state->selection;
-	if (counts->live_bytes >= counts->max_bytes) {
-		counts->max_bytes = counts->live_bytes;
-		counts->max_blocks = counts->live_blocks;
-	}
-	if (state->heap_bytes >= state->peak_bytes &&
-	    (pass == PASS_PLAIN || !selection->filter || selection->filter->at_us == HS_TIME_NONE)) {
-		state->peak_bytes = state->heap_bytes;
-		state->peak_blocks = state->heap_blocks;
-		state->peak_us = state->now_us;
-		state->peak_number++;
-	}
-	uint64_t *most = &state->timeline.most_bytes[state->timeline.count - 1];
-	uint64_t bytes = pass == PASS_PLAIN ? state->heap_bytes : selection->bytes;
-	if (bytes > *most)
-		*most = bytes;
-}
+/* ---- blocks ---------------------------------------------------------------------------------------------
+ */
 
-/* The part of a group with that key. */
-static uint32_t find_part(struct hs_replay_state *state, uint32_t group, uint32_t key)
+/* Zeroes a group before its first block. The caller's are zero already, but a page that is read first costs a
+ * second fault when it is written. */
+static __attribute__((noinline)) void begin_group(struct hs_replay_state *state, uint32_t group)
 {
-	bool added;
-	uint32_t part = state->node_groups + hs_pairs_add(&state->parts, group, key, &added);
-	if (added) {
-		state->groups = hs_grow(state->groups, part, &state->group_capacity, sizeof *state->groups);
-		state->begun = hs_grow(state->begun, part, &state->begun_capacity, sizeof *state->begun);
-		state->groups[part] = (struct hs_group_state){0};
-		state->begun[part] = true;
-	}
-	return part;
+	state->groups = hs_grow(state->groups, group, &state->group_capacity, sizeof *state->groups);
+	state->groups[group] = (struct hs_group_state){0};
 }
 
 IN_PASS struct hs_group_state *counts_of(struct hs_replay_state *state, uint32_t group, enum pass pass)
 {
-	return pass == PASS_FULL && group == HS_LEFT_OUT ? &state->selection.rest : &state->groups[group];
+	return pass == PASS_FULL && group == HS_LEFT_OUT ? &state->rest : &state->groups[group];
 }
 
-static void count_life(struct hs_replay_state *state, const struct hs_block *block, uint64_t lived_us,
-		       bool freed)
+/* After a block began: has the group, has the heap reached its maximum? */
+IN_PASS void check_maxima(struct hs_replay_state *state, struct hs_heap *heap, struct hs_group_state *counts,
+			  uint64_t now_us, enum pass pass)
 {
-	if (state->how.watch)
-		state->how.watch->lived(state->how.watch->context, block->group, lived_us);
-	if (!state->how.by_lifetime)
-		return;
-	uint32_t index = find_part(state, block->group, freed ? bucket(lived_us) : HS_BUCKET_LIVE);
-	struct hs_group_state *part = &state->groups[index]; /* which may just have moved */
-	part->allocations++;
-	part->allocated_bytes += block->size;
-	part->lifetime_us += lived_us;
-}
-
-IN_PASS void end_life(struct hs_replay_state *state, const struct hs_block *block, enum pass pass, bool freed)
-{
-	uint64_t lived_us = state->now_us - block->born_us;
-	counts_of(state, block->group, pass)->lifetime_us += lived_us;
-	if (pass == PASS_FULL && block->group == HS_LEFT_OUT)
-		return;
-	state->out->lifetime_blocks[bucket(lived_us)]++;
-	state->out->lifetime_bytes_blocks[bucket(state->allocated_bytes - block->born_bytes)]++;
-	if (pass == PASS_FULL)
-		count_life(state, block, lived_us, freed);
-}
-
-IN_PASS void remove_live(struct hs_replay_state *state, const struct hs_block *block, enum pass pass)
-{
-	bool selected = pass == PASS_PLAIN || block->group != HS_LEFT_OUT;
-	if (selected)
-		hs_replay_save_peak(state, block->group);
-	struct hs_group_state *counts = counts_of(state, block->group, pass);
-	counts->live_bytes -= block->size;
-	counts->live_blocks--;
-	state->heap_bytes -= block->size;
-	state->heap_blocks--;
-	if (pass == PASS_PLAIN || !selected)
-		return;
-	state->selection.bytes -= block->size;
-	state->selection.blocks--;
-	if (state->how.watch)
-		state->how.watch->end(state->how.watch->context, block->group, block->size, state->now_us);
-}
-
-/* Whether the event lies in one of the selected phases. */
-static bool in_phase(struct hs_selection *selection, uint64_t event)
-{
-	while (selection->next_span < selection->span_count &&
-	       selection->spans[selection->next_span].end <= event)
-		selection->next_span++;
-	return selection->next_span < selection->span_count &&
-	       selection->spans[selection->next_span].first <= event;
-}
-
-/* Where the replay is. */
-struct cursor {
-	const struct hs_event *event;
-	struct hs_lane_state *lane;    /* of the event */
-	struct hs_thread_state *owner; /* of the event */
-	uint32_t thread, place;        /* its number; the lane's */
-};
-
-/* Whether the block that is about to begin is selected. */
-static inline bool is_selected(struct hs_replay_state *state, const struct cursor *cursor)
-{
-	uint32_t node = cursor->event->node;
-	uint64_t size = cursor->event->size;
-	struct hs_selection *selection = &state->selection;
-	const struct hs_filter *filter = selection->filter;
-	if (!filter)
-		return true;
-	struct hs_survivors *survivors = &cursor->lane->survivors;
-	bool survives = survivors->next < survivors->count &&
-			survivors->numbers[survivors->next] == cursor->lane->blocks.count;
-	survivors->next += survives;
-	return selection->nodes[node] && cursor->owner->selected && size >= filter->least_bytes &&
-	       size <= filter->most_bytes && state->now_us >= filter->from_us &&
-	       state->now_us < filter->to_us && (!selection->spans || in_phase(selection, state->events)) &&
-	       (survives || filter->at_us == HS_TIME_NONE || selection->stop);
-}
-
-/* Allocations so far. */
-static uint64_t allocations_begun(const struct hs_replay_state *state)
-{
-	uint64_t count = 0;
-	for (unsigned i = 0; i < HS_LANES; i++)
-		count += state->lanes[i].blocks.count;
-	return count;
-}
-
-/* The slice of the run that the block that is about to begin is in. */
-static uint32_t choose_slice(struct hs_replay_state *state)
-{
-	struct hs_replay *out = state->out;
-	/* the file may have more allocations than it says: they are all in the last slice */
-	uint64_t count = allocations_begun(state);
-	while (count >= state->slice_end && out->slice_count < state->how.slices) {
-		out->slice_us = hs_grow(out->slice_us, out->slice_count, &state->slice_capacity,
-					sizeof *out->slice_us);
-		out->slice_us[out->slice_count++] = state->now_us;
-		state->slice_end += state->slice_blocks;
+	uint64_t live_bytes = counts->allocated_bytes - counts->ended_bytes;
+	if (pass != PASS_NODES && live_bytes >= counts->max_bytes) {
+		counts->max_bytes = live_bytes;
+		counts->max_blocks = counts->allocations - counts->ended;
 	}
-	return out->slice_count - 1;
+	if (heap->bytes >= heap->peak_bytes &&
+	    (pass != PASS_FULL || !filter_of(state) || filter_of(state)->at_us == HS_TIME_NONE)) {
+		heap->peak_bytes = heap->bytes;
+		heap->peak_blocks = heap->blocks;
+		heap->peak_us = now_us;
+		heap->peak_number++;
+	}
+	uint64_t bytes = pass == PASS_FULL ? heap->selected_bytes : heap->bytes;
+	if (bytes > heap->most_bytes)
+		heap->most_bytes = bytes;
 }
 
-static __attribute__((noinline)) uint32_t add_group(struct hs_replay_state *state, uint32_t node)
+static void count_selected(struct hs_replay_state *state, struct hs_heap *heap, uint32_t group, uint64_t size,
+			   uint64_t now_us)
 {
-	uint32_t group = state->node_groups++;
-	state->groups = hs_grow(state->groups, group, &state->group_capacity, sizeof *state->groups);
-	state->begun = hs_grow(state->begun, group, &state->begun_capacity, sizeof *state->begun);
-	state->begun[group] = false;
-	return state->out->group_of_node[node] = group;
-}
-
-/* The group of a block that is about to begin. The caller's groups stand for the key 0. */
-IN_PASS uint32_t choose_group(struct hs_replay_state *state, const struct cursor *cursor, enum pass pass)
-{
-	if (pass == PASS_FULL && !is_selected(state, cursor))
-		return HS_LEFT_OUT;
-	uint32_t group = state->group_of_node[cursor->event->node];
-	if (__builtin_expect(group == HS_NO_GROUP, 0))
-		group = add_group(state, cursor->event->node);
-	if (pass == PASS_PLAIN)
-		return group;
-	uint32_t key = state->how.by_thread ? cursor->thread
-		       : state->how.by_size ? bucket(cursor->event->size)
-		       : state->how.slices  ? choose_slice(state)
-					    : 0;
-	return key ? find_part(state, group, key) : group;
-}
-
-static inline void add_selected(struct hs_replay_state *state, uint64_t size)
-{
-	struct hs_selection *selection = &state->selection;
-	selection->events++;
-	selection->bytes += size;
-	selection->blocks++;
-	if (selection->bytes < selection->max_bytes)
-		return;
-	selection->max_bytes = selection->bytes;
-	selection->max_blocks = selection->blocks;
-	selection->max_us = state->now_us;
-}
-
-static __attribute__((noinline)) void begin_group(struct hs_replay_state *state, uint32_t group)
-{
-	state->begun[group] = true;
-	/* it is zero already, but a page that is read first costs a second fault when it is written */
-	state->groups[group] = (struct hs_group_state){0};
-}
-
-/* Before the group of a selected block is touched. */
-IN_PASS void note_use(struct hs_replay_state *state, uint32_t node, uint32_t group, enum pass pass)
-{
-	if (pass == PASS_PLAIN && __builtin_expect(state->node_used[node], 1))
-		return;
-	state->node_used[node] = true;
-	if (!state->begun[group])
-		begin_group(state, group);
+	const struct hs_watch *watch = state->tracker.how.watch;
+	heap->selected_bytes += size;
+	heap->selected_blocks++;
+	if (heap->selected_bytes >= heap->selected_max_bytes) {
+		heap->selected_max_bytes = heap->selected_bytes;
+		heap->selected_max_blocks = heap->selected_blocks;
+		heap->selected_max_us = now_us;
+	}
+	if (watch)
+		watch->begin(watch->context, group, size, now_us);
 }
 
 /* Returns the counts that the block went to. */
-IN_PASS struct hs_group_state *begin_block(struct hs_replay_state *state, const struct cursor *cursor,
-					   enum pass pass)
+IN_PASS struct hs_group_state *begin_block(struct hs_replay_state *state, struct hs_heap *heap,
+					   const struct hs_event *event, uint64_t now_us, enum pass pass)
 {
-	struct hs_lane_state *lane = cursor->lane;
-	uint64_t size = cursor->event->size;
-	uint32_t group = choose_group(state, cursor, pass);
-	bool selected = pass == PASS_PLAIN || group != HS_LEFT_OUT;
+	uint32_t group = event->node;
+	uint64_t size = event->size;
+	bool selected = pass != PASS_FULL || group != HS_LEFT_OUT;
+	if (__builtin_expect(event->kind & HS_EVENT_FIRST, 0))
+		begin_group(state, group);
 	struct hs_group_state *counts = counts_of(state, group, pass);
-	if (selected) {
-		note_use(state, cursor->event->node, group, pass);
-		hs_replay_save_peak(state, group);
-		state->out->size_blocks[bucket(size)]++;
-		state->out->size_bytes[bucket(size)] += size;
-	}
+	hs_replay_save_peak(heap, counts);
 	counts->allocated_bytes += size;
 	counts->allocations++;
-	counts->live_bytes += size;
-	counts->live_blocks++;
-	state->heap_bytes += size;
-	state->heap_blocks++;
-	state->allocated_bytes += size;
+	counts->lifetime_us -= now_us;
+	heap->bytes += size;
+	heap->blocks++;
+	if (selected) {
+		state->out->size_blocks[hs_bucket(size)]++;
+		state->out->size_bytes[hs_bucket(size)] += size;
+	}
 	if (pass == PASS_FULL && selected)
-		add_selected(state, size);
-	check_maxima(state, counts, pass);
-	cursor->owner->latest = lane->blocks.count + 1;
-	*hs_blocks_begin(&lane->blocks) =
-		(struct hs_block){size, group, cursor->thread, state->now_us, state->allocated_bytes};
-	if (pass == PASS_FULL && selected && state->how.watch)
-		state->how.watch->begin(state->how.watch->context, group, size, state->now_us);
+		count_selected(state, heap, group, size, now_us);
+	check_maxima(state, heap, counts, now_us, pass);
 	return counts;
 }
 
-/* ---- one event ------------------------------------------------------------------------------------------
- */
-
-/* Where the block is that the event ends. */
-IN_PASS struct hs_blocks *ended_home(struct hs_replay_state *state, const struct cursor *cursor)
+/* What else is counted of a selected block that ended, or lived to the end. */
+static void count_life(struct hs_replay_state *state, uint32_t group, uint64_t size, uint64_t lived_us,
+		       bool freed)
 {
-	unsigned further = cursor->event->kind / HS_EVENT_KINDS;
-	return __builtin_expect(further == 0, 1) ? &cursor->lane->blocks
-						 : &state->lanes[(cursor->place + further) % HS_LANES].blocks;
+	struct hs_tracker *tracker = &state->tracker;
+	const struct hs_watch *watch = tracker->how.watch;
+	bool added = false;
+	if (watch)
+		watch->lived(watch->context, group, lived_us);
+	if (!tracker->how.by_lifetime)
+		return;
+	uint32_t part = hs_tracker_part(tracker, group, freed ? hs_bucket(lived_us) : HS_BUCKET_LIVE, &added);
+	if (added)
+		begin_group(state, part);
+	struct hs_group_state *counts = &state->groups[part];
+	counts->allocations++;
+	counts->allocated_bytes += size;
+	counts->ended++;
+	counts->ended_bytes += size;
+	counts->lifetime_us += lived_us;
 }
 
-static const char *const no_such_block = "an event ends a block that is not live";
-
-IN_PASS const char *replay_free(struct hs_replay_state *state, const struct cursor *cursor, enum pass pass)
+static void end_selected(struct hs_replay_state *state, struct hs_heap *heap, const struct hs_replaced *block,
+			 uint64_t now_us)
 {
-	uint64_t number = cursor->event->ended;
-	struct hs_blocks *home = ended_home(state, cursor);
-	struct hs_block *block = hs_blocks_find(home, number);
-	if (!block)
-		return no_such_block;
-	end_life(state, block, pass, true);
-	remove_live(state, block, pass);
-	if (state->threads[block->thread].latest == number + 1) {
-		struct hs_group_state *counts = counts_of(state, block->group, pass);
+	const struct hs_watch *watch = state->tracker.how.watch;
+	count_life(state, block->group, block->size, block->lived_us, true);
+	heap->selected_bytes -= block->size;
+	heap->selected_blocks--;
+	if (watch)
+		watch->end(watch->context, block->group, block->size, now_us);
+}
+
+/* Returns the counts that the block came from. */
+IN_PASS struct hs_group_state *end_block(struct hs_replay_state *state, struct hs_heap *heap,
+					 const struct hs_replaced *block, uint64_t now_us, enum pass pass)
+{
+	if (pass == PASS_FULL && block->group != HS_LEFT_OUT)
+		end_selected(state, heap, block, now_us);
+	struct hs_group_state *counts = counts_of(state, block->group, pass);
+	hs_replay_save_peak(heap, counts);
+	counts->ended_bytes += block->size;
+	counts->ended++;
+	counts->lifetime_us += now_us;
+	heap->bytes -= block->size;
+	heap->blocks--;
+	return counts;
+}
+
+/* ---- events ---------------------------------------------------------------------------------------------
+ */
+
+IN_PASS void count_free(struct hs_replay_state *state, struct hs_heap *heap, const struct hs_event *event,
+			uint64_t now_us, enum pass pass)
+{
+	struct hs_replaced block = {event->size, event->ended, event->node};
+	struct hs_group_state *counts = end_block(state, heap, &block, now_us, pass);
+	if (event->kind & HS_EVENT_TEMPORARY) {
 		counts->temporary++;
-		counts->temporary_bytes += block->size;
+		counts->temporary_bytes += block.size;
 	}
-	if (pass == PASS_FULL && block->group != HS_LEFT_OUT) {
-		state->selection.events++;
-		state->selection.frees++;
+	if (pass == PASS_FULL && block.group != HS_LEFT_OUT) {
+		state->selected_events++;
+		state->selected_frees++;
 	}
-	hs_blocks_end(home, number, block);
 	state->frees++;
-	return NULL;
 }
 
 /* The old block ends and the new one begins in one step: maxima see only the outcome. */
-IN_PASS const char *replay_realloc(struct hs_replay_state *state, const struct cursor *cursor, bool moved,
-				   enum pass pass)
+IN_PASS void count_realloc(struct hs_replay_state *state, struct hs_heap *heap, const struct hs_event *event,
+			   const struct hs_replaced *old, uint64_t now_us, enum pass pass)
 {
-	uint64_t number = cursor->event->ended, size = cursor->event->size;
-	struct hs_blocks *home = ended_home(state, cursor);
-	struct hs_block *block = hs_blocks_find(home, number);
-	if (!block)
-		return no_such_block;
-	uint64_t old_size = block->size, events = state->selection.events;
-	bool counted = pass == PASS_FULL && block->group != HS_LEFT_OUT;
-	end_life(state, block, pass, true);
-	remove_live(state, block, pass);
-	hs_blocks_end(home, number, block);
-	struct hs_group_state *counts = begin_block(state, cursor, pass);
-	if (counted) /* once, whether or not the new block is selected too */
-		state->selection.events = events + 1;
+	end_block(state, heap, old, now_us, pass);
+	struct hs_group_state *counts = begin_block(state, heap, event, now_us, pass);
+	if (pass == PASS_FULL && (old->group != HS_LEFT_OUT || event->node != HS_LEFT_OUT))
+		state->selected_events++;
 	counts->reallocations++;
-	if (moved) {
+	if (event->kind % HS_EVENT_KINDS == HS_EVENT_MOVE) {
 		counts->moved++;
-		counts->moved_bytes += old_size < size ? old_size : size;
+		counts->moved_bytes += old->size < event->size ? old->size : event->size;
 	}
-	return NULL;
 }
 
-/* ---- all events -----------------------------------------------------------------------------------------
- */
-
-static void add_thread(struct hs_replay_state *state, uint32_t id)
+static __attribute__((noinline)) uint64_t advance_time(struct hs_timeline *timeline, uint64_t now_us,
+						       uint64_t most_bytes, uint64_t bytes)
 {
-	state->threads =
-		hs_grow(state->threads, state->thread_count, &state->thread_capacity, sizeof *state->threads);
-	state->threads[state->thread_count++] = (struct hs_thread_state){
-		.id = id,
-		.selected = !state->selection.filter ||
-			    hs_filter_thread(state->selection.filter, state->profile, id),
-	};
+	timeline->most_bytes[timeline->count - 1] = most_bytes;
+	hs_timeline_advance(timeline, now_us, bytes);
+	return timeline->most_bytes[timeline->count - 1];
 }
 
-/* No error: the rest of the events does not matter. */
-static const char *const stopped = "";
-
-/* Replays one member. Returns NULL, or what is wrong with the event after the last one that counted. */
-IN_PASS const char *replay_member(struct hs_replay_state *state, const struct hs_events *events,
-				  enum pass pass)
+/* Before anything is counted of an event. */
+IN_PASS void see_event(struct hs_replay_state *state, struct hs_heap *heap, uint64_t number, uint64_t now_us,
+		       enum pass pass)
 {
-	uint32_t at = 0;
-	const uint32_t *new_thread = events->new_threads;
-	const struct hs_event *next = events->events;
+	const struct hs_filter *filter = filter_of(state);
+	const struct hs_watch *watch = state->tracker.how.watch;
+	if (pass == PASS_FULL && filter && now_us > filter->at_us && !state->reached) {
+		hs_replay_reach_moment(heap, filter->at_us);
+		state->reached = true;
+	}
+	if (now_us >= state->timeline.end_us)
+		heap->most_bytes = advance_time(&state->timeline, now_us, heap->most_bytes,
+						pass == PASS_FULL ? heap->selected_bytes : heap->bytes);
+	if (pass == PASS_FULL && watch && watch->event)
+		watch->event(watch->context, number);
+}
+
+/* Counts the events of one member that could be tracked. */
+IN_PASS void count_member(struct hs_replay_state *state, const struct hs_events *events, enum pass pass)
+{
+	struct hs_heap heap = state->heap; /* in registers, as far as they go */
+	const struct hs_event *lanes[HS_LANES], *next = events->events;
+	const struct hs_replaced *replaced = events->replaced;
 	for (unsigned i = 0; i < HS_LANES; i++) {
-		state->lanes[i].next = next;
+		lanes[i] = next;
 		next += events->lane_events[i];
 	}
-	for (uint32_t run = 0; at < events->decoded; run++) {
-		uint32_t thread = events->run_threads[run], length = events->run_lengths[run];
-		if (thread == state->thread_count)
-			add_thread(state, *new_thread++);
-		struct hs_thread_state *owner = &state->threads[thread];
-		struct hs_lane_state *lane = &state->lanes[owner->id % HS_LANES];
-		struct cursor cursor = {lane->next, lane, owner, thread, owner->id % HS_LANES};
-		lane->next += length;
-		if (length > events->decoded - at)
-			length = events->decoded - at;
-		for (uint32_t end = at + length; at < end; at++) {
-			uint64_t now = events->times_us[at];
-			if (pass == PASS_FULL && state->selection.filter &&
-			    now > state->selection.filter->at_us && !state->selection.reached) {
-				hs_replay_reach_moment(state);
-				if (state->selection.stop)
-					return stopped;
+	uint32_t at = 0;
+	for (uint32_t run = 0; at < events->tracked; run++) {
+		const struct hs_event **lane = &lanes[events->run_threads[run] % HS_LANES], *event = *lane;
+		uint32_t length = events->run_lengths[run];
+		if (length > events->tracked - at)
+			length = events->tracked - at;
+		*lane += length;
+		for (uint32_t end = at + length; at < end; at++, event++) {
+			uint64_t now_us = events->times_us[at];
+			see_event(state, &heap, state->events + at, now_us, pass);
+			if (event->kind % HS_EVENT_KINDS == HS_EVENT_FREE) {
+				count_free(state, &heap, event, now_us, pass);
+			} else if (event->kind % HS_EVENT_KINDS == HS_EVENT_ALLOC) {
+				begin_block(state, &heap, event, now_us, pass);
+				if (pass == PASS_FULL)
+					state->selected_events += event->node != HS_LEFT_OUT;
+			} else {
+				count_realloc(state, &heap, event, replaced++, now_us, pass);
 			}
-			if (now >= state->timeline.end_us) {
-				if (now > HS_TIME_MOST)
-					return "its time is impossible";
-				hs_timeline_advance(&state->timeline, now,
-						    pass == PASS_PLAIN ? state->heap_bytes
-								       : state->selection.bytes);
-			}
-			state->now_us = now;
-			if (pass == PASS_FULL && state->how.watch && state->how.watch->event)
-				state->how.watch->event(state->how.watch->context, state->events);
-			const char *wrong = NULL;
-			switch (cursor.event->kind % HS_EVENT_KINDS) {
-			case HS_EVENT_ALLOC:
-				begin_block(state, &cursor, pass);
-				break;
-			case HS_EVENT_FREE:
-				wrong = replay_free(state, &cursor, pass);
-				break;
-			default:
-				wrong = replay_realloc(state, &cursor,
-						       cursor.event->kind % HS_EVENT_KINDS == HS_EVENT_MOVE,
-						       pass);
-			}
-			if (wrong)
-				return wrong;
-			state->events++;
-			cursor.event++;
 		}
 	}
+	state->heap = heap;
+	state->events += at;
 	if (!events->wrong)
 		state->now_us = events->last_us;
-	return events->wrong;
+	else if (at)
+		state->now_us = events->times_us[at - 1];
 }
 
-static const char *replay_plain(struct hs_replay_state *state, const struct hs_events *events)
+static void count_nodes(struct hs_replay_state *state, const struct hs_events *events)
 {
-	return replay_member(state, events, PASS_PLAIN);
+	count_member(state, events, PASS_NODES);
 }
 
-static const char *replay_full(struct hs_replay_state *state, const struct hs_events *events)
+static void count_groups(struct hs_replay_state *state, const struct hs_events *events)
 {
-	return replay_member(state, events, PASS_FULL);
+	count_member(state, events, PASS_GROUPS);
+}
+
+static void count_full(struct hs_replay_state *state, const struct hs_events *events)
+{
+	count_member(state, events, PASS_FULL);
 }
 
 /* Returns whether all events were read that matter; else the profile has a warning. */
 static bool replay_events(struct hs_profile *profile, struct hs_replay_state *state)
 {
-	struct hs_ahead *ahead = hs_ahead_start(profile->recording, profile->node_count);
+	struct hs_tracker *tracker = &state->tracker;
+	struct hs_ahead *ahead = hs_ahead_start(profile->recording, tracker);
 	const struct hs_events *events;
 	struct hs_error error = {""};
 	const char *wrong = NULL;
-	const struct hs_replay_how *how = &state->how;
-	bool full = state->selection.filter || how->watch || how->by_thread || how->by_size ||
-		    how->by_lifetime || how->slices;
 	while (!wrong && (events = hs_ahead_next(ahead, &error))) {
 		if (events->resolution_us > profile->facts.time_resolution_us)
 			profile->facts.time_resolution_us = events->resolution_us;
-		wrong = full ? replay_full(state, events) : replay_plain(state, events);
+		if (tracker->full)
+			count_full(state, events);
+		else if (tracker->how.by_node)
+			count_nodes(state, events);
+		else
+			count_groups(state, events);
+		wrong = events->wrong;
 		if (profile->progress)
 			profile->progress("reading events", state->events, profile->recording->events);
 	}
 	if (!wrong && error.text[0])
 		wrong = error.text;
-	if (wrong && wrong != stopped)
+	if (wrong && wrong != hs_events_stopped)
 		hs_profile_warn(profile,
 				"the recording is damaged after %" PRIu64 " of %" PRIu64
 				" events (%s); only what came before counts",
@@ -439,12 +298,33 @@ static bool replay_events(struct hs_profile *profile, struct hs_replay_state *st
 
 static void end_life_of_survivor(const struct hs_block *block, uint64_t number, void *context)
 {
-	(void)number;
-	end_life(context, block, PASS_FULL, false);
+	struct hs_replay_state *state = context;
+	uint64_t lived_us = state->now_us - block->born_us;
+	if (block->group == HS_LEFT_OUT)
+		return;
+	hs_tracker_note_life(state->out, block, lived_us, state->tracker.allocated_bytes);
+	count_life(state, block->group, block->size, lived_us, false);
 }
 
 /* ---- from outside ---------------------------------------------------------------------------------------
  */
+
+static void start_tracker(struct hs_tracker *tracker, const struct hs_profile *profile,
+			  const uint32_t *group_of_node, uint32_t group_count, struct hs_replay *out)
+{
+	tracker->profile = profile;
+	tracker->out = out;
+	out->node_used = hs_allocate_zero(profile->node_count, sizeof *out->node_used);
+	tracker->node_groups = group_count;
+	if (tracker->how.by_node) {
+		out->group_of_node = hs_allocate_filled(profile->node_count * sizeof *out->group_of_node);
+		memset(out->group_of_node, 0xff, profile->node_count * sizeof *out->group_of_node);
+		group_of_node = out->group_of_node;
+	} else {
+		tracker->begun = hs_allocate_zero(group_count, sizeof *tracker->begun);
+	}
+	tracker->group_of_node = group_of_node;
+}
 
 /* Room for so many groups of nodes costs nothing until they come: it is never moved then. */
 enum { GROUPS_AT_ONCE = 1 << 20 };
@@ -452,39 +332,27 @@ enum { GROUPS_AT_ONCE = 1 << 20 };
 static void start_state(struct hs_replay_state *state, const struct hs_profile *profile,
 			const uint32_t *group_of_node, uint32_t group_count, struct hs_replay *out)
 {
-	state->profile = profile;
+	const struct hs_replay_how *how = &state->tracker.how;
+	start_tracker(&state->tracker, profile, group_of_node, group_count, out);
+	state->tracker.full = state->tracker.choice.filter || how->watch || how->by_thread || how->by_size ||
+			      how->by_lifetime || how->slices;
 	state->out = out;
-	state->node_used = out->node_used = hs_allocate_zero(profile->node_count, sizeof *out->node_used);
-	state->node_groups = group_count;
-	state->group_capacity = state->begun_capacity = group_count;
-	if (state->how.by_node) {
-		out->group_of_node = hs_allocate_filled(profile->node_count * sizeof *out->group_of_node);
+	if (how->by_node) {
 		state->group_capacity =
 			profile->node_count < GROUPS_AT_ONCE ? profile->node_count : GROUPS_AT_ONCE;
 		state->groups = hs_allocate_filled(state->group_capacity * sizeof *state->groups);
-		memset(out->group_of_node, 0xff, profile->node_count * sizeof *out->group_of_node);
-		group_of_node = out->group_of_node;
 	} else {
+		state->group_capacity = group_count;
 		state->groups = hs_allocate_zero(group_count, sizeof *state->groups);
-		state->begun = hs_allocate_zero(group_count, sizeof *state->begun);
 	}
-	state->group_of_node = group_of_node;
-	state->peak_number = 1; /* a group with the number 0 has none */
+	state->heap.peak_number = 1; /* a group with the number 0 has none */
 	hs_timeline_start(&state->timeline);
 }
 
 /* All but the groups. */
 static void free_state(struct hs_replay_state *state)
 {
-	for (unsigned i = 0; i < HS_LANES; i++) {
-		hs_blocks_free(&state->lanes[i].blocks);
-		free(state->lanes[i].survivors.numbers);
-	}
-	hs_pairs_free(&state->parts);
-	free(state->selection.nodes);
-	free(state->selection.spans);
-	free(state->begun);
-	free(state->threads);
+	hs_tracker_free(&state->tracker);
 	free(state);
 }
 
@@ -499,23 +367,36 @@ static void note_survivor(const struct hs_block *block, uint64_t number, void *c
 }
 
 /* A pass of its own up to the moment of --at: finds the selected blocks that are live then. */
-static void find_survivors(struct hs_profile *profile, struct hs_replay_state *for_state)
+static void find_survivors(struct hs_profile *profile, struct hs_tracker *for_tracker)
 {
 	struct hs_replay replay = {0};
 	struct hs_replay_state *state = hs_allocate_zero(1, sizeof *state);
 	uint32_t *one_group = hs_allocate_zero(profile->node_count, sizeof *one_group);
+	state->tracker.choice = for_tracker->choice;
+	state->tracker.choice.stop = true;
 	start_state(state, profile, one_group, 1, &replay);
-	state->selection = for_state->selection;
-	state->selection.stop = true;
 	replay_events(profile, state);
 	for (unsigned i = 0; i < HS_LANES; i++)
-		hs_blocks_each(&state->lanes[i].blocks, note_survivor, &for_state->lanes[i].survivors);
-	state->selection.nodes = NULL; /* still needed */
-	state->selection.spans = NULL;
+		hs_blocks_each(&state->tracker.lanes[i].blocks, note_survivor,
+			       &for_tracker->lanes[i].survivors);
+	state->tracker.choice.nodes = NULL; /* still needed */
+	state->tracker.choice.spans = NULL;
 	free(state->groups);
 	free_state(state);
 	free(one_group);
 	hs_replay_free(&replay);
+}
+
+/* What the filter selects. */
+static void choose(struct hs_profile *profile, const struct hs_filter *filter, struct hs_tracker *tracker)
+{
+	struct hs_choice *choice = &tracker->choice;
+	choice->filter = filter;
+	choice->nodes = hs_filter_nodes(filter, profile);
+	if (filter->phase_count)
+		choice->spans = hs_filter_spans(filter, profile, &choice->span_count);
+	if (filter->at_us != HS_TIME_NONE)
+		find_survivors(profile, tracker);
 }
 
 int hs_replay_run(struct hs_profile *profile, const uint32_t *group_of_node, uint32_t group_count,
@@ -523,6 +404,15 @@ int hs_replay_run(struct hs_profile *profile, const uint32_t *group_of_node, uin
 {
 	return hs_replay_run_as(profile, group_of_node, group_count, &(struct hs_replay_how){0}, replay,
 				error);
+}
+
+static void start_slices(struct hs_tracker *tracker, const struct hs_recording *recording)
+{
+	uint64_t most = recording->expected.known ? recording->expected.allocations : recording->events;
+	uint32_t slices = tracker->how.slices;
+	tracker->slice_blocks = most / slices + (most % slices != 0);
+	if (tracker->slice_blocks == 0)
+		tracker->slice_blocks = 1;
 }
 
 int hs_replay_run_as(struct hs_profile *profile, const uint32_t *group_of_node, uint32_t group_count,
@@ -540,29 +430,16 @@ int hs_replay_run_as(struct hs_profile *profile, const uint32_t *group_of_node, 
 	if (profile->counted)
 		return hs_counts_replay(profile, group_of_node, how, replay, error);
 	struct hs_replay_state *state = hs_allocate_zero(1, sizeof *state);
-	state->how = *how;
+	state->tracker.how = *how;
+	if (filter)
+		choose(profile, filter, &state->tracker);
+	if (how->slices)
+		start_slices(&state->tracker, profile->recording);
 	start_state(state, profile, group_of_node, group_count, replay);
-	if (how->slices) {
-		const struct hs_recording *recording = profile->recording;
-		uint64_t most =
-			recording->expected.known ? recording->expected.allocations : recording->events;
-		state->slice_blocks = most / how->slices + (most % how->slices != 0);
-		if (state->slice_blocks == 0)
-			state->slice_blocks = 1;
-	}
-	if (filter) {
-		state->selection.filter = filter;
-		state->selection.nodes = hs_filter_nodes(filter, profile);
-		if (filter->phase_count)
-			state->selection.spans =
-				hs_filter_spans(filter, profile, &state->selection.span_count);
-		if (filter->at_us != HS_TIME_NONE)
-			find_survivors(profile, state);
-	}
 	bool complete = replay_events(profile, state);
 	hs_replay_end_time(state, profile);
 	for (unsigned i = 0; i < HS_LANES; i++)
-		hs_blocks_each(&state->lanes[i].blocks, end_life_of_survivor, state);
+		hs_blocks_each(&state->tracker.lanes[i].blocks, end_life_of_survivor, state);
 	hs_replay_finish(state);
 	if (complete)
 		hs_profile_compare_totals(profile, &replay->all);

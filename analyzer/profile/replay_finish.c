@@ -10,37 +10,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-void hs_replay_reach_moment(struct hs_replay_state *state)
+void hs_replay_reach_moment(struct hs_heap *heap, uint64_t at_us)
 {
-	state->selection.reached = true;
-	state->peak_bytes = state->heap_bytes;
-	state->peak_blocks = state->heap_blocks;
-	state->peak_us = state->selection.filter->at_us;
-	state->peak_number++;
+	heap->peak_bytes = heap->bytes;
+	heap->peak_blocks = heap->blocks;
+	heap->peak_us = at_us;
+	heap->peak_number++;
 }
 
 void hs_replay_end_time(struct hs_replay_state *state, struct hs_profile *profile)
 {
-	const struct hs_filter *filter = state->selection.filter;
+	const struct hs_filter *filter = state->tracker.choice.filter;
+	struct hs_timeline *timeline = &state->timeline;
 	if (profile->facts.duration_us < state->now_us)
 		profile->facts.duration_us = state->now_us;
 	if (profile->facts.duration_us <= HS_TIME_MOST)
 		state->now_us = profile->facts.duration_us;
-	if (filter && filter->at_us != HS_TIME_NONE && !state->selection.reached)
-		hs_replay_reach_moment(state);
-	hs_timeline_advance(&state->timeline, state->now_us,
-			    filter ? state->selection.bytes : state->heap_bytes);
+	if (filter && filter->at_us != HS_TIME_NONE && !state->reached)
+		hs_replay_reach_moment(&state->heap, filter->at_us);
+	timeline->most_bytes[timeline->count - 1] = state->heap.most_bytes;
+	hs_timeline_advance(timeline, state->now_us, filter ? state->heap.selected_bytes : state->heap.bytes);
 }
 
-static struct hs_counts counts_of(const struct hs_group_state *group)
+static struct hs_counts counts_of(const struct hs_group_state *group, uint64_t now_us)
 {
+	uint64_t live_blocks = group->allocations - group->ended;
 	return (struct hs_counts){
 		.allocated_bytes = group->allocated_bytes,
 		.allocations = group->allocations,
 		.peak_bytes = group->peak_bytes,
 		.peak_blocks = group->peak_blocks,
-		.live_bytes = group->live_bytes,
-		.live_blocks = group->live_blocks,
+		.live_bytes = group->allocated_bytes - group->ended_bytes,
+		.live_blocks = live_blocks,
 		.max_bytes = group->max_bytes,
 		.max_blocks = group->max_blocks,
 		.temporary_bytes = group->temporary_bytes,
@@ -48,7 +49,7 @@ static struct hs_counts counts_of(const struct hs_group_state *group)
 		.moved_bytes = group->moved_bytes,
 		.moved = group->moved,
 		.reallocations = group->reallocations,
-		.lifetime_us = group->lifetime_us,
+		.lifetime_us = group->lifetime_us + live_blocks * now_us,
 	};
 }
 
@@ -56,19 +57,20 @@ static struct hs_counts counts_of(const struct hs_group_state *group)
  * block once. */
 static void sum_up(struct hs_replay_state *state, struct hs_totals *totals)
 {
-	uint32_t count = state->how.by_lifetime ? state->node_groups : state->out->group_count;
+	const struct hs_tracker *tracker = &state->tracker;
+	uint32_t count = tracker->how.by_lifetime ? tracker->node_groups : state->out->group_count;
 	for (uint32_t g = 0; g < state->out->group_count; g++) {
-		if (!state->begun[g])
+		if (tracker->begun && g < tracker->node_groups && !tracker->begun[g])
 			continue;
-		hs_replay_save_peak(state, g);
-		struct hs_counts counts = counts_of(&state->groups[g]);
+		hs_replay_save_peak(&state->heap, &state->groups[g]);
+		struct hs_counts counts = counts_of(&state->groups[g], state->now_us);
 		memcpy(&state->groups[g], &counts, sizeof counts);
 		if (g < count)
 			hs_counts_add(&totals->counts, &counts);
 	}
-	totals->counts.max_bytes = state->peak_bytes;
-	totals->counts.max_blocks = state->peak_blocks;
-	totals->peak_us = totals->max_us = state->peak_us;
+	totals->counts.max_bytes = state->heap.peak_bytes;
+	totals->counts.max_blocks = state->heap.peak_blocks;
+	totals->peak_us = totals->max_us = state->heap.peak_us;
 	totals->events = state->events;
 	totals->frees = state->frees;
 }
@@ -76,55 +78,55 @@ static void sum_up(struct hs_replay_state *state, struct hs_totals *totals)
 /* Tells the selection and the rest from the whole. */
 static void divide_totals(struct hs_replay_state *state)
 {
-	struct hs_selection *selection = &state->selection;
+	const struct hs_heap *heap = &state->heap;
 	struct hs_replay *out = state->out;
-	struct hs_counts rest = counts_of(&selection->rest);
+	struct hs_counts rest = counts_of(&state->rest, state->now_us);
 	out->all = out->totals;
-	out->left_out = (struct hs_totals){.peak_us = state->peak_us};
-	if (!selection->filter)
+	out->left_out = (struct hs_totals){.peak_us = heap->peak_us};
+	if (!state->tracker.choice.filter)
 		return;
-	rest.peak_bytes = state->peak_bytes - out->totals.counts.peak_bytes;
-	rest.peak_blocks = state->peak_blocks - out->totals.counts.peak_blocks;
+	rest.peak_bytes = heap->peak_bytes - out->totals.counts.peak_bytes;
+	rest.peak_blocks = heap->peak_blocks - out->totals.counts.peak_blocks;
 	hs_counts_add(&out->all.counts, &rest);
 	rest.max_bytes = rest.max_blocks = 0; /* of no use: maxima do not add up */
 	out->left_out.counts = rest;
-	out->left_out.events = state->events - selection->events;
-	out->left_out.frees = state->frees - selection->frees;
-	out->totals.counts.max_bytes = selection->max_bytes;
-	out->totals.counts.max_blocks = selection->max_blocks;
-	out->totals.max_us = selection->max_us;
-	out->totals.events = selection->events;
-	out->totals.frees = selection->frees;
+	out->left_out.events = state->events - state->selected_events;
+	out->left_out.frees = state->frees - state->selected_frees;
+	out->totals.counts.max_bytes = heap->selected_max_bytes;
+	out->totals.counts.max_blocks = heap->selected_max_blocks;
+	out->totals.max_us = heap->selected_max_us;
+	out->totals.events = state->selected_events;
+	out->totals.frees = state->selected_frees;
 }
 
 /* Whose part each group is, and the threads' ids. */
-static void write_parts(struct hs_replay_state *state)
+static void write_parts(const struct hs_tracker *tracker, struct hs_replay *out)
 {
-	struct hs_replay *out = state->out;
 	out->parts = hs_allocate_zero(out->group_count, sizeof *out->parts);
-	for (uint32_t g = 0; g < state->node_groups; g++)
+	for (uint32_t g = 0; g < tracker->node_groups; g++)
 		out->parts[g] = (struct hs_part){.group = g};
-	for (uint32_t i = 0; i < state->parts.count; i++)
-		out->parts[state->node_groups + i] =
-			(struct hs_part){.group = (uint32_t)state->parts.items[i].first,
-					 .bucket = (uint32_t)state->parts.items[i].second};
-	if (!state->how.by_thread)
+	for (uint32_t i = 0; i < tracker->parts.count; i++)
+		out->parts[tracker->node_groups + i] =
+			(struct hs_part){.group = (uint32_t)tracker->parts.items[i].first,
+					 .bucket = (uint32_t)tracker->parts.items[i].second};
+	if (!tracker->how.by_thread)
 		return;
-	out->thread_count = state->thread_count;
+	out->thread_count = tracker->thread_count;
 	out->threads = hs_allocate_zero(out->thread_count, sizeof *out->threads);
 	for (uint32_t i = 0; i < out->thread_count; i++)
-		out->threads[i] = state->threads[i].id;
+		out->threads[i] = tracker->threads[i].id;
 }
 
 void hs_replay_finish(struct hs_replay_state *state)
 {
+	const struct hs_tracker *tracker = &state->tracker;
 	struct hs_replay *out = state->out;
 	out->groups = (struct hs_counts *)state->groups;
-	out->group_count = state->node_groups + state->parts.count;
+	out->group_count = tracker->node_groups + tracker->parts.count;
 	sum_up(state, &out->totals);
 	divide_totals(state);
-	if (state->how.by_thread || state->how.by_size || state->how.by_lifetime || state->how.slices)
-		write_parts(state);
+	if (tracker->how.by_thread || tracker->how.by_size || tracker->how.by_lifetime || tracker->how.slices)
+		write_parts(tracker, out);
 	out->timeline = hs_timeline_points(&state->timeline);
 	out->point_count = state->timeline.count;
 }

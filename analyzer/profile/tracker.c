@@ -1,0 +1,444 @@
+#include "tracker.h"
+
+#include "base/memory.h"
+#include "heapscope/varint.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* No block is larger than the address space (57 bits), and sums stay within 63 bits. */
+#define SIZE_MOST (1ULL << 57)
+#define SUM_MOST ((uint64_t)INT64_MAX - SIZE_MOST)
+
+/* Of a table as large only those pages should be there that a lane needs. */
+enum { SPARSE_BYTES = 256 << 10 };
+
+/* For loops over the events of a run, and what is constant in them: pass, and where sizes stand. */
+#define IN_LOOP static inline __attribute__((always_inline))
+
+/* Plain: all blocks, by the caller's groups or nodes. */
+enum pass { PASS_PLAIN, PASS_FULL };
+
+static uint64_t allocations_begun(const struct hs_tracker *tracker)
+{
+	uint64_t count = 0;
+	for (unsigned i = 0; i < HS_LANES; i++)
+		count += tracker->lanes[i].blocks.count;
+	return count;
+}
+
+/* ---- groups ---------------------------------------------------------------------------------------------
+ */
+
+uint32_t hs_tracker_part(struct hs_tracker *tracker, uint32_t group, uint32_t key, bool *added)
+{
+	return tracker->node_groups + hs_pairs_add(&tracker->parts, group, key, added);
+}
+
+/* Whether the event lies in one of the selected phases. */
+static bool in_phase(struct hs_choice *choice, uint64_t event)
+{
+	while (choice->next_span < choice->span_count && choice->spans[choice->next_span].end <= event)
+		choice->next_span++;
+	return choice->next_span < choice->span_count && choice->spans[choice->next_span].first <= event;
+}
+
+/* Whether the block that is about to begin is selected. */
+static bool is_selected(struct hs_tracker *tracker, struct hs_tracker_lane *lane, uint32_t node,
+			uint64_t size)
+{
+	struct hs_choice *choice = &tracker->choice;
+	const struct hs_filter *filter = choice->filter;
+	if (!filter)
+		return true;
+	struct hs_survivors *survivors = &lane->survivors;
+	bool survives = survivors->next < survivors->count &&
+			survivors->numbers[survivors->next] == lane->blocks.count;
+	survivors->next += survives;
+	return choice->nodes[node] && tracker->threads[lane->latest_thread].selected &&
+	       size >= filter->least_bytes && size <= filter->most_bytes &&
+	       tracker->now_us >= filter->from_us && tracker->now_us < filter->to_us &&
+	       (!choice->spans || in_phase(choice, tracker->events)) &&
+	       (survives || filter->at_us == HS_TIME_NONE || choice->stop);
+}
+
+/* The slice of the run that the block that is about to begin is in. */
+static uint32_t choose_slice(struct hs_tracker *tracker)
+{
+	struct hs_replay *out = tracker->out;
+	/* the file may have more allocations than it says: they are all in the last slice */
+	uint64_t count = allocations_begun(tracker);
+	while (count >= tracker->slice_end && out->slice_count < tracker->how.slices) {
+		out->slice_us = hs_grow(out->slice_us, out->slice_count, &tracker->slice_capacity,
+					sizeof *out->slice_us);
+		out->slice_us[out->slice_count++] = tracker->now_us;
+		tracker->slice_end += tracker->slice_blocks;
+	}
+	return out->slice_count - 1;
+}
+
+/* The group of a node's first block in a lane, and whether it is the group's first. */
+static __attribute__((noinline)) uint32_t use_node(struct hs_tracker *tracker, uint32_t node, bool *first)
+{
+	struct hs_replay *out = tracker->out;
+	bool used = out->node_used[node];
+	out->node_used[node] = true;
+	if (tracker->how.by_node && !used) {
+		*first = true;
+		out->group_of_node[node] = tracker->node_groups++;
+	} else if (!used) {
+		bool *begun = &tracker->begun[tracker->group_of_node[node]];
+		*first = !*begun;
+		*begun = true;
+	}
+	return tracker->group_of_node[node];
+}
+
+/* The group of a block that is about to begin, and whether it is its first. The caller's groups stand for the
+ * key 0. */
+static uint32_t choose_part(struct hs_tracker *tracker, struct hs_tracker_lane *lane, uint32_t node,
+			    uint64_t size, bool *first)
+{
+	const struct hs_replay_how *how = &tracker->how;
+	if (!is_selected(tracker, lane, node, size))
+		return HS_LEFT_OUT;
+	uint32_t group = tracker->group_of_node[node];
+	uint32_t key = how->by_thread ? lane->latest_thread
+		       : how->by_size ? hs_bucket(size)
+		       : how->slices  ? choose_slice(tracker)
+				      : 0;
+	tracker->out->node_used[node] = true;
+	if (key)
+		return hs_tracker_part(tracker, group, key, first);
+	*first = !tracker->begun[group];
+	tracker->begun[group] = true;
+	return group;
+}
+
+/* ---- codes ----------------------------------------------------------------------------------------------
+ */
+
+/* What the events of a run have in common, in registers as far as they go. */
+struct turn {
+	struct hs_tracker *tracker;
+	struct hs_tracker_lane *lane;
+	struct hs_events *events;
+	bool sizes_apart; /* constant */
+	struct hs_remembered *nodes;
+	uint64_t *latest;
+	uint32_t node_count, thread, latest_node;
+	uint64_t now_us, allocated_bytes;
+};
+
+/* Where the block is that the event ends. */
+IN_LOOP struct hs_tracker_lane *ended_home(const struct turn *turn, unsigned further)
+{
+	size_t place = (size_t)(turn->lane - turn->tracker->lanes);
+	return __builtin_expect(further == 0, 1) ? turn->lane
+						 : &turn->tracker->lanes[(place + further) % HS_LANES];
+}
+
+/* The number of the block that the event ends. */
+IN_LOOP uint64_t decode_end(const struct turn *turn, const struct hs_tracker_lane *home, unsigned further,
+			    uint64_t code)
+{
+	uint64_t *last_ended = &turn->lane->last_ended[further];
+	return *last_ended = code & 1 ? *last_ended + (uint64_t)hs_unzigzag(code >> 1)
+				      : home->blocks.count - 1 - (code >> 1);
+}
+
+/* The event's size, which stands apart and tells a realloc in place as well. Returns false if there is none.
+ */
+static bool take_size(struct hs_events *events, size_t lane, uint32_t node, struct hs_event *event)
+{
+	uint32_t *next = &events->sizes_begin[lane][node % HS_SIZE_PARTS];
+	if (*next == events->sizes_end[lane][node % HS_SIZE_PARTS])
+		return false;
+	uint64_t value = events->sizes[(*next)++];
+	bool was_realloc = event->kind % HS_EVENT_KINDS == HS_EVENT_MOVE;
+	event->size = was_realloc ? value >> 1 : value;
+	if (was_realloc && value & 1)
+		event->kind += HS_EVENT_RESIZE - HS_EVENT_MOVE;
+	return true;
+}
+
+/* Puts the size in the place of its code, and turns to the event's node. Returns NULL, or what is wrong. */
+IN_LOOP const char *decode_beginning(struct turn *turn, struct hs_event *event)
+{
+	struct hs_remembered *previous = &turn->nodes[turn->latest_node];
+	uint32_t node = previous->successor;
+	if (event->node != 0) {
+		int64_t id = (int64_t)turn->latest_node + hs_unzigzag(event->node - 1);
+		if (id < 0 || id >= (int64_t)turn->node_count)
+			return "an allocation has a stack that is not in the file";
+		previous->successor = node = (uint32_t)id;
+	}
+	struct hs_remembered *own = &turn->nodes[node];
+	if (turn->sizes_apart &&
+	    !take_size(turn->events, (size_t)(turn->lane - turn->tracker->lanes), node, event))
+		return "an allocation has no size";
+	if (turn->sizes_apart)
+		own->size = event->size;
+	else if (event->size != 0)
+		own->size = event->size - 1;
+	event->size = own->size;
+	if (own->size > SIZE_MOST || turn->allocated_bytes > SUM_MOST)
+		return "an allocation has an impossible size";
+	turn->latest_node = node;
+	return NULL;
+}
+
+/* ---- events ---------------------------------------------------------------------------------------------
+ */
+
+/* The group of the latest node's block, which is about to begin. */
+IN_LOOP uint32_t choose_group(struct turn *turn, uint64_t size, bool *first, enum pass pass)
+{
+	if (pass == PASS_FULL)
+		return choose_part(turn->tracker, turn->lane, turn->latest_node, size, first);
+	struct hs_remembered *node = &turn->nodes[turn->latest_node];
+	if (__builtin_expect(node->group == 0, 0))
+		node->group = use_node(turn->tracker, turn->latest_node, first) + 1;
+	return node->group - 1;
+}
+
+/* The block of an event whose size is known. */
+IN_LOOP void begin_block(struct turn *turn, struct hs_event *event, enum pass pass)
+{
+	struct hs_blocks *blocks = &turn->lane->blocks;
+	bool first = false;
+	uint32_t group = choose_group(turn, event->size, &first, pass);
+	event->node = group;
+	event->kind = (uint8_t)(event->kind % HS_EVENT_KINDS + first * HS_EVENT_FIRST);
+	turn->allocated_bytes += event->size;
+	turn->latest[turn->thread] = blocks->count + 1;
+	hs_blocks_begin(blocks, event->size, group, turn->thread, turn->now_us, turn->allocated_bytes);
+}
+
+/* Of a block that an event ends. Returns the time it lived. */
+IN_LOOP uint64_t end_life(const struct turn *turn, const struct hs_block *block, enum pass pass)
+{
+	uint64_t lived_us = turn->now_us - block->born_us;
+	if (pass == PASS_PLAIN || block->group != HS_LEFT_OUT)
+		hs_tracker_note_life(turn->tracker->out, block, lived_us, turn->allocated_bytes);
+	return lived_us;
+}
+
+static const char *const no_such_block = "an event ends a block that is not live";
+
+/* Returns NULL, or what is wrong. */
+IN_LOOP const char *track_free(struct turn *turn, struct hs_event *event, enum pass pass)
+{
+	struct hs_block block;
+	unsigned further = event->kind / HS_EVENT_KINDS;
+	struct hs_tracker_lane *home = ended_home(turn, further);
+	uint64_t number = decode_end(turn, home, further, event->ended);
+	if (!hs_blocks_end(&home->blocks, number, &block))
+		return no_such_block;
+	uint64_t lived_us = end_life(turn, &block, pass);
+	bool temporary = turn->latest[block.thread] == number + 1;
+	event->kind = (uint8_t)(HS_EVENT_FREE + temporary * HS_EVENT_TEMPORARY);
+	event->size = block.size;
+	event->node = block.group;
+	if (pass == PASS_FULL)
+		event->ended = lived_us;
+	return NULL;
+}
+
+IN_LOOP const char *track_allocation(struct turn *turn, struct hs_event *event, enum pass pass)
+{
+	const char *wrong = decode_beginning(turn, event);
+	if (!wrong)
+		begin_block(turn, event, pass);
+	return wrong;
+}
+
+IN_LOOP const char *track_realloc(struct turn *turn, struct hs_event *event, enum pass pass)
+{
+	struct hs_block block;
+	struct hs_events *events = turn->events;
+	unsigned further = event->kind / HS_EVENT_KINDS;
+	struct hs_tracker_lane *home = ended_home(turn, further);
+	uint64_t number = decode_end(turn, home, further, event->ended);
+	const char *wrong = decode_beginning(turn, event);
+	if (wrong)
+		return wrong;
+	if (!hs_blocks_end(&home->blocks, number, &block))
+		return no_such_block;
+	events->replaced[events->replaced_count++] =
+		(struct hs_replaced){block.size, end_life(turn, &block, pass), block.group};
+	begin_block(turn, event, pass);
+	return NULL;
+}
+
+/* The events of a run, up to lane->next. Returns the one at which something is wrong, or lane->next. */
+IN_LOOP struct hs_event *track_run_of(struct hs_tracker *tracker, struct hs_tracker_lane *lane,
+				      struct hs_events *events, struct hs_event *event, bool sizes_apart,
+				      enum pass pass)
+{
+	struct turn turn = {tracker,
+			    lane,
+			    events,
+			    sizes_apart,
+			    lane->nodes,
+			    tracker->latest,
+			    tracker->profile->node_count,
+			    lane->latest_thread,
+			    lane->latest_node,
+			    0,
+			    tracker->allocated_bytes};
+	const uint64_t *times_us = &events->times_us[events->tracked];
+	const char *wrong = NULL;
+	for (struct hs_event *end = lane->next; event < end; event++) {
+		turn.now_us = *times_us++;
+		if (pass == PASS_FULL)
+			tracker->now_us = turn.now_us;
+		if (pass == PASS_FULL && tracker->choice.stop && turn.now_us > tracker->choice.filter->at_us)
+			wrong = hs_events_stopped;
+		else if (event->kind % HS_EVENT_KINDS == HS_EVENT_FREE)
+			wrong = track_free(&turn, event, pass);
+		else if (event->kind % HS_EVENT_KINDS == HS_EVENT_ALLOC)
+			wrong = track_allocation(&turn, event, pass);
+		else
+			wrong = track_realloc(&turn, event, pass);
+		if (__builtin_expect(wrong != NULL, 0))
+			break;
+		if (pass == PASS_FULL)
+			tracker->events++;
+	}
+	lane->latest_node = turn.latest_node;
+	tracker->allocated_bytes = turn.allocated_bytes;
+	events->wrong = wrong;
+	return event;
+}
+
+/* A function each, which has the registers for itself. */
+typedef struct hs_event *track_run(struct hs_tracker *tracker, struct hs_tracker_lane *lane,
+				   struct hs_events *events, struct hs_event *event);
+
+static struct hs_event *track_plain(struct hs_tracker *tracker, struct hs_tracker_lane *lane,
+				    struct hs_events *events, struct hs_event *event)
+{
+	return track_run_of(tracker, lane, events, event, false, PASS_PLAIN);
+}
+
+static struct hs_event *track_plain_apart(struct hs_tracker *tracker, struct hs_tracker_lane *lane,
+					  struct hs_events *events, struct hs_event *event)
+{
+	return track_run_of(tracker, lane, events, event, true, PASS_PLAIN);
+}
+
+static struct hs_event *track_full(struct hs_tracker *tracker, struct hs_tracker_lane *lane,
+				   struct hs_events *events, struct hs_event *event)
+{
+	return track_run_of(tracker, lane, events, event, false, PASS_FULL);
+}
+
+static struct hs_event *track_full_apart(struct hs_tracker *tracker, struct hs_tracker_lane *lane,
+					 struct hs_events *events, struct hs_event *event)
+{
+	return track_run_of(tracker, lane, events, event, true, PASS_FULL);
+}
+
+/* ---- members --------------------------------------------------------------------------------------------
+ */
+
+static struct hs_remembered *make_nodes(const struct hs_tracker *tracker)
+{
+	size_t bytes = tracker->profile->node_count * sizeof(struct hs_remembered);
+	if (tracker->lanes_begun && bytes >= SPARSE_BYTES)
+		return hs_allocate_zero(1, bytes);
+	/* The first lane, mostly the only one, meets most nodes. Written at once: a page of zeros that is
+	 * read first costs a second fault when it is written. */
+	struct hs_remembered *nodes = hs_allocate_filled(bytes);
+	memset(nodes, 0, bytes);
+	return nodes;
+}
+
+/* Makes the lanes ready for a member. */
+static void start_lanes(struct hs_tracker *tracker, struct hs_events *events)
+{
+	struct hs_event *next = events->events;
+	for (unsigned i = 0; i < HS_LANES; i++) {
+		struct hs_tracker_lane *lane = &tracker->lanes[i];
+		lane->next = next;
+		next += events->lane_events[i];
+		for (unsigned k = 0; k < HS_LANES; k++)
+			lane->last_ended[k] = tracker->lanes[(i + k) % HS_LANES].blocks.count;
+		if (lane->nodes || !events->lane_events[i])
+			continue;
+		lane->nodes = make_nodes(tracker);
+		tracker->lanes_begun = true;
+	}
+}
+
+/* Makes the thread the latest of its lane. */
+static void turn_to_thread(struct hs_tracker *tracker, struct hs_tracker_lane *lane, uint32_t id)
+{
+	bool added;
+	const struct hs_filter *filter = tracker->choice.filter;
+	uint32_t number = hs_pairs_add(&tracker->thread_ids, id, 0, &added);
+	if (added) {
+		tracker->threads = hs_grow(tracker->threads, number, &tracker->thread_capacity,
+					   sizeof *tracker->threads);
+		tracker->latest =
+			hs_grow(tracker->latest, number, &tracker->latest_capacity, sizeof *tracker->latest);
+		tracker->latest[number] = 0;
+		tracker->threads[tracker->thread_count++] = (struct hs_tracker_thread){
+			.id = id,
+			.selected = !filter || hs_filter_thread(filter, tracker->profile, id),
+		};
+	}
+	if (lane->latest_id)
+		tracker->threads[lane->latest_thread].latest_node = lane->latest_node;
+	lane->latest_id = id;
+	lane->latest_thread = number;
+	lane->latest_node = tracker->threads[number].latest_node;
+}
+
+static void track_all(struct hs_tracker *tracker, struct hs_events *events)
+{
+	track_run *track = tracker->full         ? events->sizes_apart ? track_full_apart : track_full
+			   : events->sizes_apart ? track_plain_apart
+						 : track_plain;
+	for (uint32_t run = 0; run < events->run_count && !events->wrong; run++) {
+		uint32_t id = events->run_threads[run];
+		struct hs_tracker_lane *lane = &tracker->lanes[id % HS_LANES];
+		if (lane->latest_id != id)
+			turn_to_thread(tracker, lane, id);
+		struct hs_event *first = lane->next;
+		lane->next += events->run_lengths[run];
+		events->tracked += (uint32_t)(track(tracker, lane, events, first) - first);
+	}
+}
+
+void hs_tracker_track(struct hs_tracker *tracker, struct hs_events *events)
+{
+	events->tracked = events->replaced_count = 0;
+	events->wrong = NULL;
+	if (tracker->stopped || events->allocations_before != allocations_begun(tracker) ||
+	    events->previous_us != tracker->now_us) {
+		events->wrong = "events before it are missing";
+	} else {
+		start_lanes(tracker, events);
+		track_all(tracker, events);
+		tracker->now_us = events->last_us;
+	}
+	tracker->stopped = events->wrong != NULL;
+}
+
+void hs_tracker_free(struct hs_tracker *tracker)
+{
+	for (unsigned i = 0; i < HS_LANES; i++) {
+		hs_blocks_free(&tracker->lanes[i].blocks);
+		free(tracker->lanes[i].nodes);
+		free(tracker->lanes[i].survivors.numbers);
+	}
+	hs_pairs_free(&tracker->thread_ids);
+	hs_pairs_free(&tracker->parts);
+	free(tracker->threads);
+	free(tracker->latest);
+	free(tracker->begun);
+	free(tracker->choice.nodes);
+	free(tracker->choice.spans);
+}

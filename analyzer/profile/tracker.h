@@ -1,0 +1,106 @@
+/* The first half of the replay: which block each event begins or ends, and which group counts it. Both depend
+ * on all events before (FORMAT.md tells how they are coded), so members come one after another; but all that
+ * is kept here is kept for the second half, which counts (replay.c), and may be at work on an earlier member.
+ * Private to profile/. */
+#ifndef HS_TRACKER_H
+#define HS_TRACKER_H
+
+#include "blocks.h"
+#include "events.h"
+#include "filter.h"
+#include "pairs.h"
+#include "profile.h"
+
+/* The group of blocks that the filter does not select. */
+#define HS_LEFT_OUT (UINT32_MAX - 1)
+
+/* What a lane remembers of a node: 16 bytes, for there may be a million of them. */
+struct hs_remembered {
+	uint64_t size;      /* last size seen with it */
+	uint32_t successor; /* the node that followed it last */
+	uint32_t group;     /* + 1; 0: not looked up yet, or each block's group is chosen for itself */
+};
+
+/* Numbers of a lane's blocks that are live at filter.at_us, ascending. */
+struct hs_survivors {
+	uint64_t *numbers;
+	size_t count, capacity, next;
+};
+
+/* The threads with the same id modulo HS_LANES. */
+struct hs_tracker_lane {
+	struct hs_blocks blocks;           /* that its threads allocated */
+	struct hs_remembered *nodes;       /* NULL: it has had no event */
+	struct hs_event *next;             /* of the member */
+	uint32_t latest_id, latest_thread; /* of the thread of the latest run: id, number, */
+	uint32_t latest_node;              /* and the node of its latest allocation */
+	/* by how many lanes on the ended block's is: the number of the one that an event of this lane ended
+	 * last */
+	uint64_t last_ended[HS_LANES];
+	struct hs_survivors survivors;
+};
+
+/* Threads get dense numbers in the order of their first event, whatever their ids are. */
+struct hs_tracker_thread {
+	uint32_t id;
+	uint32_t latest_node; /* of its latest allocation, but for lanes' latest threads */
+	bool selected;
+};
+
+/* What the filter decides block by block. */
+struct hs_choice {
+	const struct hs_filter *filter; /* NULL: all is selected */
+	bool *nodes;
+	struct hs_span *spans; /* of --phase: those that are not over; NULL: there is no such filter */
+	uint32_t span_count, next_span;
+	bool stop; /* the pass that finds the survivors: it ends at filter.at_us */
+};
+
+struct hs_tracker {
+	const struct hs_profile *profile;
+	struct hs_replay_how how;
+	bool full;    /* there is a filter, there are parts, or somebody watches */
+	bool stopped; /* an event was wrong, or the rest does not matter */
+	struct hs_tracker_lane lanes[HS_LANES];
+	bool lanes_begun;           /* one has its nodes */
+	struct hs_pairs thread_ids; /* of the n-th thread */
+	struct hs_tracker_thread *threads;
+	uint64_t *latest; /* of each thread: number in its lane + 1 of its latest allocation; 0 none */
+	uint32_t thread_count;
+	size_t thread_capacity, latest_capacity;
+	uint64_t allocated_bytes, now_us, events;
+	uint32_t node_groups;          /* groups that the caller gave, or by_node made */
+	const uint32_t *group_of_node; /* the caller's, or with by_node out's */
+	bool *begun;                   /* of the caller's groups: it has had a block; else NULL */
+	struct hs_pairs parts; /* group, key; part i is group node_groups + i. By lifetime they are the second
+				* half's */
+	struct hs_choice choice;
+	uint64_t slice_blocks, slice_end; /* allocations of a slice; the number that begins the next */
+	size_t slice_capacity;
+	struct hs_replay *out; /* of which this half writes node_used, group_of_node, slices and lifetimes */
+};
+
+/* The part of a group with that key; *added (may be NULL) tells whether it is new. */
+uint32_t hs_tracker_part(struct hs_tracker *tracker, uint32_t group, uint32_t key, bool *added);
+
+/* Bits that the value takes, 63 at most: without a branch for 0. */
+static inline unsigned hs_bucket(uint64_t value)
+{
+	return 63U ^ (unsigned)__builtin_clzll(value * 2 + 1);
+}
+
+/* Of a block that ended when so many bytes had been allocated in all, into the histograms of out. */
+static inline void hs_tracker_note_life(struct hs_replay *out, const struct hs_block *block,
+					uint64_t lived_us, uint64_t allocated_bytes)
+{
+	out->lifetime_blocks[hs_bucket(lived_us)]++;
+	out->lifetime_bytes_blocks[hs_bucket(allocated_bytes - block->born_bytes)]++;
+}
+
+/* Replaces the codes of the next member by what they mean (struct hs_event); sets events->tracked, wrong and
+ * replaced. */
+void hs_tracker_track(struct hs_tracker *tracker, struct hs_events *events);
+/* Frees all but what is out's or the caller's. */
+void hs_tracker_free(struct hs_tracker *tracker);
+
+#endif
