@@ -14,12 +14,69 @@ static struct hs_page **page_at(struct hs_blocks *blocks, uint64_t number)
 	return shelf ? &shelf->pages[number / HS_PAGE_BLOCKS % HS_SHELF_PAGES] : NULL;
 }
 
-static struct hs_page *make_page(unsigned capacity, bool wide)
+static size_t page_bytes(unsigned capacity, bool wide)
 {
 	size_t block_bytes = wide ? sizeof(struct hs_block) : sizeof(struct hs_narrow_block);
-	struct hs_page *page = hs_allocate(offsetof(struct hs_page, blocks) + capacity * block_bytes);
+	return offsetof(struct hs_page, blocks) + capacity * block_bytes;
+}
+
+static struct hs_page *make_page(unsigned capacity, bool wide)
+{
+	struct hs_page *page = hs_allocate(page_bytes(capacity, wide));
 	page->wide = wide;
 	return page;
+}
+
+/* Memory for pages. They are many where blocks grow old, and what the system takes to give it 4 KiB at a time
+ * would be more than what the replay takes to fill it. */
+struct hs_chunk {
+	struct hs_chunk *before;
+	unsigned used, count; /* pages */
+	uint64_t room[];
+};
+
+enum {
+	CHUNK_PAGES_LEAST = 8,
+	WHOLE_BYTES = sizeof(struct hs_page) - sizeof(struct hs_block) +
+		      HS_PAGE_BLOCKS * sizeof(struct hs_narrow_block),
+	CHUNK_PAGES_MOST = ((2 << 20) - sizeof(struct hs_chunk)) / WHOLE_BYTES,
+};
+
+static void add_chunk(struct hs_blocks *blocks)
+{
+	struct hs_chunk *before = blocks->chunk;
+	unsigned count = before ? before->count * 2 : CHUNK_PAGES_LEAST;
+	/* each as large as all before it, up to a huge page */
+	size_t bytes = count < CHUNK_PAGES_MOST ? sizeof *before + (size_t)count * WHOLE_BYTES : 2 << 20;
+	blocks->chunk = hs_allocate_filled(bytes);
+	*blocks->chunk =
+		(struct hs_chunk){before, 0, count < CHUNK_PAGES_MOST ? count : (unsigned)CHUNK_PAGES_MOST};
+}
+
+/* A page of narrow blocks that is not packed. */
+static struct hs_page *take_page(struct hs_blocks *blocks)
+{
+	struct hs_page *page = blocks->spare;
+	if (page) {
+		blocks->spare = page->next;
+	} else {
+		if (!blocks->chunk || blocks->chunk->used == blocks->chunk->count)
+			add_chunk(blocks);
+		struct hs_chunk *chunk = blocks->chunk;
+		page = (struct hs_page *)((char *)chunk->room + (size_t)chunk->used++ * WHOLE_BYTES);
+	}
+	page->wide = false;
+	return page;
+}
+
+static void give_back(struct hs_blocks *blocks, struct hs_page *page)
+{
+	if (page->wide || page->packed) {
+		free(page);
+		return;
+	}
+	page->next = blocks->spare;
+	blocks->spare = page;
 }
 
 static void start_page(struct hs_page *page, unsigned live, const struct hs_block *first)
@@ -78,17 +135,14 @@ static void add_shelf(struct hs_blocks *blocks)
 /* Called when the open page is full (or there is none). */
 void hs_blocks_open_page(struct hs_blocks *blocks, const struct hs_block *first)
 {
-	struct hs_page *full = blocks->open, *page = blocks->several_threads ? NULL : blocks->spare;
+	struct hs_page *full = blocks->open, *page;
 	uint64_t shelf = blocks->count / HS_PAGE_BLOCKS / HS_SHELF_PAGES;
 	blocks->open = NULL;
 	if (full && full->live <= full->sparse)
 		hs_blocks_tidy(blocks, blocks->count - 1);
 	if (shelf == blocks->shelf_count)
 		add_shelf(blocks);
-	if (page)
-		blocks->spare = NULL;
-	else
-		page = make_page(HS_PAGE_BLOCKS, blocks->several_threads);
+	page = blocks->several_threads ? make_page(HS_PAGE_BLOCKS, true) : take_page(blocks);
 	start_page(page, HS_PAGE_BLOCKS, first);
 	memset(page->alive, 0xff, sizeof page->alive);
 	blocks->open = *page_at(blocks, blocks->count) = page;
@@ -108,7 +162,7 @@ void hs_blocks_begin_wide(struct hs_blocks *blocks, const struct hs_block *block
 		memcpy(wide->alive, page->alive, sizeof wide->alive);
 		for (unsigned i = 0; i < place; i++)
 			wide->blocks[i] = block_at(page, i);
-		free(page);
+		give_back(blocks, page);
 		blocks->open = *page_at(blocks, blocks->count) = page = wide;
 	}
 	page->blocks[place] = *block;
@@ -127,12 +181,15 @@ static bool fit_together(const struct hs_block *first, const struct hs_block *bl
 /* Writes out the live blocks of a page. Returns how many there are. */
 static unsigned read_live(const struct hs_page *page, struct hs_block *live)
 {
-	unsigned count = 0, index = 0;
+	unsigned count = 0, before = 0;
 	for (unsigned w = 0; w < HS_PAGE_WORDS; w++) {
-		uint64_t places = page->packed ? page->places[w] : UINT64_MAX;
-		for (; places; places &= places - 1, index++)
-			if (page->alive[w] & (places & -places))
-				live[count++] = block_at(page, index);
+		for (uint64_t alive = page->alive[w]; alive; alive &= alive - 1) {
+			unsigned place = (unsigned)__builtin_ctzll(alive);
+			if (page->packed)
+				place = count_bits(page->places[w] & ((1ULL << place) - 1));
+			live[count++] = block_at(page, before + place);
+		}
+		before += page->packed ? count_bits(page->places[w]) : 64;
 	}
 	return count;
 }
@@ -178,10 +235,7 @@ void hs_blocks_tidy(struct hs_blocks *blocks, uint64_t number)
 	} else {
 		*home = pack(page);
 	}
-	if (!page->wide && !page->packed && !blocks->spare)
-		blocks->spare = page;
-	else
-		free(page);
+	give_back(blocks, page);
 }
 
 /* ---- all ------------------------------------------------------------------------------------------------
@@ -208,11 +262,16 @@ void hs_blocks_each(struct hs_blocks *blocks,
 void hs_blocks_free(struct hs_blocks *blocks)
 {
 	for (size_t s = 0; s < blocks->shelf_count; s++) {
-		for (unsigned p = 0; blocks->shelves[s] && p < HS_SHELF_PAGES; p++)
-			free(blocks->shelves[s]->pages[p]);
-		free(blocks->shelves[s]);
+		struct hs_shelf *shelf = blocks->shelves[s];
+		for (unsigned p = 0; shelf && p < HS_SHELF_PAGES; p++)
+			if (shelf->pages[p] && (shelf->pages[p]->wide || shelf->pages[p]->packed))
+				free(shelf->pages[p]);
+		free(shelf);
+	}
+	for (struct hs_chunk *chunk = blocks->chunk, *before; chunk; chunk = before) {
+		before = chunk->before;
+		free(chunk);
 	}
 	free(blocks->shelves);
-	free(blocks->spare);
 	*blocks = (struct hs_blocks){0};
 }

@@ -37,6 +37,7 @@ struct hs_page {
 	union {
 		struct hs_block blocks[1];
 		struct hs_narrow_block narrow_blocks[1];
+		struct hs_page *next; /* of those that nobody needs */
 	};
 };
 
@@ -53,8 +54,9 @@ struct hs_blocks {
 	struct hs_page *open; /* the page of the latest numbers */
 	struct hs_shelf **shelves;
 	size_t shelf_count, shelf_capacity;
-	struct hs_page *spare; /* one page of narrow blocks, for the next opening */
-	bool several_threads;  /* new pages are wide */
+	struct hs_chunk *chunk; /* the latest that pages of narrow blocks, not packed, are cut from */
+	struct hs_page *spare;  /* those of them that nobody needs */
+	bool several_threads;   /* new pages are wide */
 };
 
 /* An object of zeros is empty. */

@@ -77,20 +77,20 @@ static uint32_t choose_slice(struct hs_tracker *tracker)
 	return out->slice_count - 1;
 }
 
-/* The group of a node's first block in a lane, and whether it is the group's first. */
+/* The group of a node that is about to have a block, and whether it is the group's first. */
 static __attribute__((noinline)) uint32_t use_node(struct hs_tracker *tracker, uint32_t node, bool *first)
 {
 	struct hs_replay *out = tracker->out;
-	bool used = out->node_used[node];
-	out->node_used[node] = true;
-	if (tracker->how.by_node && !used) {
-		*first = true;
-		out->group_of_node[node] = tracker->node_groups++;
-	} else if (!used) {
+	if (tracker->how.by_node) {
+		*first = !out->node_used[node];
+		if (*first)
+			out->group_of_node[node] = tracker->node_groups++;
+	} else {
 		bool *begun = &tracker->begun[tracker->group_of_node[node]];
 		*first = !*begun;
 		*begun = true;
 	}
+	out->node_used[node] = true;
 	return tracker->group_of_node[node];
 }
 
@@ -102,17 +102,14 @@ static uint32_t choose_part(struct hs_tracker *tracker, struct hs_tracker_lane *
 	const struct hs_replay_how *how = &tracker->how;
 	if (!is_selected(tracker, lane, node, size))
 		return HS_LEFT_OUT;
-	uint32_t group = tracker->group_of_node[node];
 	uint32_t key = how->by_thread ? lane->latest_thread
 		       : how->by_size ? hs_bucket(size)
 		       : how->slices  ? choose_slice(tracker)
 				      : 0;
+	if (key == 0)
+		return use_node(tracker, node, first);
 	tracker->out->node_used[node] = true;
-	if (key)
-		return hs_tracker_part(tracker, group, key, first);
-	*first = !tracker->begun[group];
-	tracker->begun[group] = true;
-	return group;
+	return hs_tracker_part(tracker, tracker->group_of_node[node], key, first);
 }
 
 /* ---- codes ----------------------------------------------------------------------------------------------
