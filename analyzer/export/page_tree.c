@@ -78,13 +78,13 @@ static uint32_t add_node(struct hs_page_tree *tree, uint32_t parent, uint32_t ke
 /* What a suppression says of is a stack of its own, which ends in the same node. */
 static void divide_suppressed(struct hs_page_side *side)
 {
-	const uint32_t *rule_of_node = hs_suppressions_find(side->profile);
 	uint32_t *twins = hs_allocate_zero(side->stack_count, sizeof *twins), whole = side->stack_count;
 	size_t capacity = whole;
 	side->suppressed_from = whole;
-	for (uint32_t id = 0; rule_of_node && id < side->profile->node_count; id++) {
+	hs_suppressions_find(side->profile);
+	for (uint32_t id = 0; id < side->profile->node_count; id++) {
 		uint32_t stack = side->stack_of_node[id];
-		if (!rule_of_node[id])
+		if (!hs_suppression_of(side->profile, id))
 			continue;
 		if (!twins[stack]) {
 			side->node_of_stack = hs_grow(side->node_of_stack, side->stack_count, &capacity,
@@ -162,11 +162,11 @@ static uint32_t *list_used(const struct hs_page_side *side, uint32_t *count)
 static uint32_t count_sites(const struct hs_page_side *side, bool raw)
 {
 	const struct hs_profile *profile = side->profile;
-	const uint32_t *rule_of_node = hs_suppressions_find(profile);
 	struct hs_stacks stacks;
 	struct hs_pairs sites = {0};
 	uint32_t *texts = hs_frame_texts(profile);
 	hs_stacks_make(profile, texts, &stacks);
+	hs_suppressions_find(profile);
 	uint32_t *folded = hs_allocate_zero(stacks.count, sizeof *folded);
 	for (uint32_t s = 1; s < stacks.count; s++) {
 		bool internal = !raw && profile->frames[stacks.items[s].frame].internal;
@@ -176,7 +176,7 @@ static uint32_t count_sites(const struct hs_page_side *side, bool raw)
 		uint32_t stack = stacks.of_node[id];
 		if (side->replay.node_used[id])
 			hs_pairs_add(&sites, folded[stack] ? folded[stack] : stack,
-				     rule_of_node ? rule_of_node[id] : 0, NULL);
+				     hs_suppression_of(profile, id), NULL);
 	}
 	uint32_t count = sites.count;
 	hs_pairs_free(&sites);

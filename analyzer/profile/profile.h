@@ -5,7 +5,8 @@
  *   counts.c     the same counts of a file that has them instead of events
  *   profile.c    frames, stacks and names; loads all but the events
  *   fold.c       which frames are allocator or container internals
- *   suppressions.c  which stacks' live blocks are no leaks
+ *   suppressions.c  rules that say which stacks' live blocks are no leaks
+ *   suppressions_find.c  which rule says so of each stack
  *   marks.c      phases and pauses: what the program said of itself
  *   order.c      which frame comes before which in reports
  *   sites.c      nodes grouped by their folded stack

@@ -41,11 +41,6 @@ static void fold_stacks(struct hs_sites_making *making, bool raw)
 			stacks[s].folded = s;
 }
 
-static uint32_t rule_of(const struct hs_sites_making *making, uint32_t node)
-{
-	return making->rule_of_node ? making->rule_of_node[node] : 0;
-}
-
 static uint32_t folded_stack(const struct hs_sites_making *making, uint32_t node)
 {
 	return making->stacks.items[making->stacks.of_node[node]].folded;
@@ -70,7 +65,7 @@ static inline uint32_t find_group(struct hs_sites_making *making, uint32_t stack
 /* Inline: nodes are many. */
 static inline __attribute__((always_inline)) uint32_t group_of(struct hs_sites_making *making, uint32_t node)
 {
-	return find_group(making, folded_stack(making, node), rule_of(making, node));
+	return find_group(making, folded_stack(making, node), hs_suppression_of(making->profile, node));
 }
 
 static void start_groups(struct hs_sites_making *making)
@@ -125,7 +120,7 @@ void hs_sites_making_free(struct hs_sites_making *making)
 static void find_rules(void *context)
 {
 	struct hs_sites_making *making = context;
-	making->rule_of_node = hs_suppressions_find(making->profile);
+	hs_suppressions_find(making->profile);
 }
 
 static void make_stacks(struct hs_sites_making *making, bool raw)
@@ -192,10 +187,11 @@ static void add_site(struct hs_sites_making *making, struct hs_sites *sites, uin
 {
 	uint32_t stack = folded_stack(making, node);
 	sites->items = hs_grow(sites->items, sites->count, &making->site_capacity, sizeof *sites->items);
-	sites->items[sites->count++] = (struct hs_site){.stack = stack,
-							.frame_count = making->stacks.items[stack].depth,
-							.suppression = rule_of(making, node),
-							.counts = counts};
+	sites->items[sites->count++] =
+		(struct hs_site){.stack = stack,
+				 .frame_count = making->stacks.items[stack].depth,
+				 .suppression = hs_suppression_of(making->profile, node),
+				 .counts = counts};
 }
 
 /* Of the replay's groups, which are sites' already. */

@@ -7,7 +7,6 @@
 struct hs_sites_making {
 	struct hs_profile *profile;
 	struct hs_stacks stacks;
-	const uint32_t *rule_of_node; /* suppressions.h; NULL: there are no rules */
 	size_t site_capacity;
 	/* while nodes are grouped */
 	uint32_t group_count;

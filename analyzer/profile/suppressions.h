@@ -45,7 +45,8 @@ struct hs_suppressions {
 	struct hs_suppression *items; /* in the order in which they are tried */
 	uint32_t count;
 	size_t capacity;
-	uint32_t *rule_of_node; /* hs_suppressions_find's */
+	/* hs_suppressions_find's: nodes of which the same is known are of one kind; index + 1, 0 none */
+	uint32_t *kind_of_node, *rule_of_kind;
 };
 
 /* LeakSanitizer's match: the pattern is found anywhere in the text; ^ at its start and $ ties it to an end, *
@@ -61,10 +62,17 @@ void hs_suppressions_add_built_in(struct hs_suppressions *suppressions);
 
 /* The profile takes the rules over: hs_sites_make heeds them from then on. */
 void hs_suppressions_apply(struct hs_suppressions *suppressions, struct hs_profile *profile);
-/* Each node's rule: index in profile->suppressions->items + 1; 0: none. NULL if the profile has no rules. As
- * LeakSanitizer finds it: the innermost frame that a rule matches decides (its module, then function and file
- * of each inlined call), and the first rule that does. Built-in rules come last. Found once. */
-const uint32_t *hs_suppressions_find(const struct hs_profile *profile);
+/* Finds each node's rule, once. As LeakSanitizer does: the innermost frame that a rule matches decides (its
+ * module, then function and file of each inlined call), and the first rule that does. Built-in rules come
+ * last. */
+void hs_suppressions_find(const struct hs_profile *profile);
+/* After that: index in profile->suppressions->items + 1; 0: none, perhaps because the profile has no rules.
+ */
+static inline uint32_t hs_suppression_of(const struct hs_profile *profile, uint32_t node)
+{
+	const struct hs_suppressions *suppressions = profile->suppressions;
+	return suppressions ? suppressions->rule_of_kind[suppressions->kind_of_node[node]] : 0;
+}
 void hs_suppressions_free(struct hs_suppressions *suppressions);
 
 /* What a rule suppressed. */
