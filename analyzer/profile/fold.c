@@ -158,16 +158,26 @@ static bool starts(const char *text, const char *with)
 	return strncmp(text, with, strlen(with)) == 0;
 }
 
+static inline bool opens(char c)
+{
+	return c == '(' || c == '[' || c == '{' || c == '<';
+}
+
+static inline bool closes(char c)
+{
+	return c == ')' || c == ']' || c == '}' || c == '>';
+}
+
 /* Behind the bracket that closes the one at `at`; the end of the text if there is none. */
 static const char *skip_bracket(const char *at)
 {
 	int depth = 0;
 	for (; *at; at++) {
-		if (starts(at, "->") || starts(at, "=>"))
+		if ((*at == '-' || *at == '=') && at[1] == '>')
 			at++; /* no bracket: Rust's `fn(A) -> B` */
-		else if (strchr("([{<", *at))
+		else if (opens(*at))
 			depth++;
-		else if (strchr(")]}>", *at) && --depth == 0)
+		else if (closes(*at) && --depth == 0)
 			return at + 1;
 	}
 	return at;
@@ -198,16 +208,16 @@ static struct name find_name(const char *function)
 	struct name name = {.start = at};
 	while (*at) {
 		bool fresh = at == name.start || !is_word(at[-1]);
-		if (fresh && starts(at, "operator") && !is_word(at[8])) {
+		if (fresh && *at == 'o' && starts(at, "operator") && !is_word(at[8])) {
 			at = skip_operator(at);
-		} else if (starts(at, anonymous)) {
+		} else if (*at == '(' && starts(at, anonymous)) {
 			at += strlen(anonymous);
-		} else if (fresh && starts(at, "decltype") && strchr("( ", at[8])) {
+		} else if (fresh && *at == 'd' && starts(at, "decltype") && strchr("( ", at[8])) {
 			at = skip_bracket(at + 8);
 		} else if (*at == '(' && at > name.start) {
 			name.arguments = true;
 			break;
-		} else if (strchr("([{<", *at)) {
+		} else if (opens(*at)) {
 			at = skip_bracket(at);
 		} else if (*at == ' ' && at[1] == '<') {
 			at++; /* operator<< <T>: still the name */
@@ -386,7 +396,7 @@ bool hs_fold_is_internal(const char *function, unsigned groups)
 {
 	struct name name = find_name(function);
 	for (const struct hs_fold_rule *rule = hs_fold_rules; rule->group; rule++) {
-		if (!(rule->group & groups))
+		if (!(rule->group & groups) || *rule->text != *name.start)
 			continue;
 		if (rule->how == HS_FOLD_NAME && name_is(&name, rule->text))
 			return true;

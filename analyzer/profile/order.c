@@ -53,16 +53,25 @@ void hs_frames_rank(struct hs_profile *profile)
 {
 	uint32_t *strings = rank_strings(profile);
 	struct seen *seen = hs_allocate_zero(profile->frame_count, sizeof *seen);
+	/* by function first, which takes no comparison; a function has few frames */
+	uint32_t *next = hs_allocate_zero((size_t)profile->strings.count + 1, sizeof *next);
+	for (uint32_t i = 0; i < profile->frame_count; i++)
+		next[strings[profile->frames[i].function] + 1]++;
+	for (uint32_t i = 0; i < profile->strings.count; i++)
+		next[i + 1] += next[i];
 	for (uint32_t i = 0; i < profile->frame_count; i++) {
 		const struct hs_frame *frame = &profile->frames[i];
-		seen[i] = (struct seen){strings[frame->function],
-					strings[frame->file],
-					frame->line,
-					frame->module,
-					frame->function ? 0 : frame->address,
-					i};
+		uint32_t function = strings[frame->function];
+		seen[next[function]++] = (struct seen){function,
+						       strings[frame->file],
+						       frame->line,
+						       frame->module,
+						       frame->function ? 0 : frame->address,
+						       i};
 	}
-	qsort(seen, profile->frame_count, sizeof *seen, compare_seen);
+	for (uint32_t i = 0, first = 0; i < profile->strings.count; first = next[i++])
+		qsort(&seen[first], next[i] - first, sizeof *seen, compare_seen);
+	free(next);
 	for (uint32_t i = 0, rank = 0; i < profile->frame_count; i++) {
 		rank += i && compare_seen(&seen[i - 1], &seen[i]) != 0;
 		profile->frames[seen[i].frame].rank = rank;
