@@ -21,12 +21,13 @@ void *hs_allocate(size_t bytes)
 
 void *hs_allocate_filled(size_t bytes)
 {
-	enum { HUGE_PAGE = 2 << 20 };
-	if (bytes < HUGE_PAGE)
-		return hs_allocate(bytes);
-	char *block = checked(aligned_alloc(HUGE_PAGE, (bytes + HUGE_PAGE - 1) & ~(size_t)(HUGE_PAGE - 1)));
-	/* where there are none it is as if it had not been asked */
-	madvise(block, bytes & ~(size_t)(HUGE_PAGE - 1), MADV_HUGEPAGE);
+	enum { WORTH_A_CALL = 64 << 10 };
+	const uintptr_t page = 4096;
+	char *block = hs_allocate(bytes);
+	uintptr_t first = ((uintptr_t)block + page - 1) & -page, end = ((uintptr_t)block + bytes) & -page;
+	/* where the system does not know that it is as if it had not been asked */
+	if (bytes >= WORTH_A_CALL)
+		madvise((void *)first, end - first, MADV_POPULATE_WRITE);
 	return block;
 }
 

@@ -27,8 +27,8 @@ static struct hs_page *make_page(unsigned capacity, bool wide)
 	return page;
 }
 
-/* Memory for pages. They are many where blocks grow old, and what the system takes to give it 4 KiB at a time
- * would be more than what the replay takes to fill it. */
+/* Memory for pages. They are many where blocks grow old, and to get it from the system piece by piece would
+ * take as long as to fill it. */
 struct hs_chunk {
 	struct hs_chunk *before;
 	unsigned used, count; /* pages */
@@ -37,20 +37,19 @@ struct hs_chunk {
 
 enum {
 	CHUNK_PAGES_LEAST = 8,
+	CHUNK_PAGES_MOST = 256,
 	WHOLE_BYTES = sizeof(struct hs_page) - sizeof(struct hs_block) +
 		      HS_PAGE_BLOCKS * sizeof(struct hs_narrow_block),
-	CHUNK_PAGES_MOST = ((2 << 20) - sizeof(struct hs_chunk)) / WHOLE_BYTES,
 };
 
 static void add_chunk(struct hs_blocks *blocks)
 {
 	struct hs_chunk *before = blocks->chunk;
 	unsigned count = before ? before->count * 2 : CHUNK_PAGES_LEAST;
-	/* each as large as all before it, up to a huge page */
-	size_t bytes = count < CHUNK_PAGES_MOST ? sizeof *before + (size_t)count * WHOLE_BYTES : 2 << 20;
-	blocks->chunk = hs_allocate_filled(bytes);
-	*blocks->chunk =
-		(struct hs_chunk){before, 0, count < CHUNK_PAGES_MOST ? count : (unsigned)CHUNK_PAGES_MOST};
+	if (count > CHUNK_PAGES_MOST)
+		count = CHUNK_PAGES_MOST;
+	blocks->chunk = hs_allocate_filled(sizeof *before + (size_t)count * WHOLE_BYTES);
+	*blocks->chunk = (struct hs_chunk){before, 0, count};
 }
 
 /* A page of narrow blocks that is not packed. */

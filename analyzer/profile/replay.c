@@ -340,7 +340,7 @@ static void start_state(struct hs_replay_state *state, const struct hs_profile *
 	if (how->by_node) {
 		state->group_capacity =
 			profile->node_count < GROUPS_AT_ONCE ? profile->node_count : GROUPS_AT_ONCE;
-		state->groups = hs_allocate_filled(state->group_capacity * sizeof *state->groups);
+		state->groups = hs_allocate(state->group_capacity * sizeof *state->groups);
 	} else {
 		state->group_capacity = group_count;
 		state->groups = hs_allocate_zero(group_count, sizeof *state->groups);

@@ -221,7 +221,7 @@ static void add_up_nodes(struct hs_sites_making *making, struct hs_sites *sites)
 {
 	struct hs_replay *replay = &sites->replay;
 	making->site_capacity = replay->group_count;
-	sites->items = hs_allocate_filled(making->site_capacity * sizeof *sites->items);
+	sites->items = hs_allocate(making->site_capacity * sizeof *sites->items);
 	for (uint32_t id = 0; id < making->profile->node_count; id++) {
 		if (!replay->node_used[id])
 			continue;

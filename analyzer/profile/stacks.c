@@ -75,7 +75,7 @@ void hs_stacks_make(const struct hs_profile *profile, const uint32_t *key_of_fra
 	struct making making = {.stacks = stacks, .key_of_frame = key_of_frame};
 	/* not many more than nodes: only inlined frames come to that */
 	*stacks = (struct hs_stacks){.count = 1, .capacity = profile->node_count};
-	stacks->items = hs_allocate_filled(stacks->capacity * sizeof *stacks->items);
+	stacks->items = hs_allocate(stacks->capacity * sizeof *stacks->items);
 	stacks->items[0] = (struct hs_stack){0};
 	stacks->of_node = hs_allocate_filled(profile->node_count * sizeof *stacks->of_node);
 	stacks->of_node[0] = 0;

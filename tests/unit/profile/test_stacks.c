@@ -1,4 +1,5 @@
-/* What nodes and stacks are read and made with: varints, and callers from which very many others are called. */
+/* What nodes and stacks are read and made with: varints, and callers from which very many others are called.
+ */
 #include "check.h"
 #include "heapscope/varint.h"
 #include "profile/stacks.h"
@@ -28,8 +29,8 @@ static void test_varints(void)
 	}
 }
 
-/* The root calls 100 places, 25 texts four times each in turn, and from each of them all 100 are called again:
- * so there are 25 stacks of one frame, and 25 x 25 of two. */
+/* The root calls 100 places, 25 texts four times each in turn, and from each of them all 100 are called
+ * again: so there are 25 stacks of one frame, and 25 x 25 of two. */
 static void test_many_children(void)
 {
 	enum { PLACES = 100, TEXTS = 25, NODES = 1 + PLACES + PLACES * PLACES };
