@@ -65,5 +65,5 @@ int main(void)
 {
 	test_varints();
 	test_many_children();
-	return 0;
+	return check_failures();
 }
