@@ -121,11 +121,38 @@ struct turn {
 	struct hs_tracker_lane *lane;
 	struct hs_events *events;
 	bool sizes_apart; /* constant */
-	struct hs_remembered *nodes;
+	struct hs_remembered *remembered;
 	uint64_t *latest;
-	uint32_t node_count, thread, latest_node;
+	uint32_t node_count, thread, latest_place;
 	uint64_t now_us, allocated_bytes;
 };
+
+static void add_place(struct hs_tracker_lane *lane, uint32_t node)
+{
+	uint32_t place = lane->place_count++;
+	lane->remembered =
+		hs_grow(lane->remembered, place, &lane->remembered_capacity, sizeof *lane->remembered);
+	lane->remembered[place] = (struct hs_remembered){0};
+	lane->node_of_place =
+		hs_grow(lane->node_of_place, place, &lane->place_capacity, sizeof *lane->node_of_place);
+	lane->node_of_place[place] = node;
+	lane->place_of_node[node] = place;
+}
+
+IN_LOOP uint32_t find_place(struct turn *turn, uint32_t node)
+{
+	struct hs_tracker_lane *lane = turn->lane;
+	if (__builtin_expect(lane->place_of_node[node] == 0, 0) && node) {
+		add_place(lane, node);
+		turn->remembered = lane->remembered;
+	}
+	return lane->place_of_node[node];
+}
+
+IN_LOOP uint32_t latest_node(const struct turn *turn)
+{
+	return turn->lane->node_of_place[turn->latest_place];
+}
 
 /* Where the block is that the event ends. */
 IN_LOOP struct hs_tracker_lane *ended_home(const struct turn *turn, unsigned further)
@@ -162,17 +189,18 @@ static bool take_size(struct hs_events *events, size_t lane, uint32_t node, stru
 /* Puts the size in the place of its code, and turns to the event's node. Returns NULL, or what is wrong. */
 IN_LOOP const char *decode_beginning(struct turn *turn, struct hs_event *event)
 {
-	struct hs_remembered *previous = &turn->nodes[turn->latest_node];
-	uint32_t node = previous->successor;
+	uint32_t place = turn->remembered[turn->latest_place].successor;
 	if (event->node != 0) {
-		int64_t id = (int64_t)turn->latest_node + hs_unzigzag(event->node - 1);
+		int64_t id = (int64_t)latest_node(turn) + hs_unzigzag(event->node - 1);
 		if (id < 0 || id >= (int64_t)turn->node_count)
 			return "an allocation has a stack that is not in the file";
-		previous->successor = node = (uint32_t)id;
+		place = find_place(turn, (uint32_t)id);
+		turn->remembered[turn->latest_place].successor = place;
 	}
-	struct hs_remembered *own = &turn->nodes[node];
+	turn->latest_place = place;
+	struct hs_remembered *own = &turn->remembered[place];
 	if (turn->sizes_apart &&
-	    !take_size(turn->events, (size_t)(turn->lane - turn->tracker->lanes), node, event))
+	    !take_size(turn->events, (size_t)(turn->lane - turn->tracker->lanes), latest_node(turn), event))
 		return "an allocation has no size";
 	if (turn->sizes_apart)
 		own->size = event->size;
@@ -181,7 +209,6 @@ IN_LOOP const char *decode_beginning(struct turn *turn, struct hs_event *event)
 	event->size = own->size;
 	if (own->size > SIZE_MOST || turn->allocated_bytes > SUM_MOST)
 		return "an allocation has an impossible size";
-	turn->latest_node = node;
 	return NULL;
 }
 
@@ -192,11 +219,11 @@ IN_LOOP const char *decode_beginning(struct turn *turn, struct hs_event *event)
 IN_LOOP uint32_t choose_group(struct turn *turn, uint64_t size, bool *first, enum pass pass)
 {
 	if (pass == PASS_FULL)
-		return choose_part(turn->tracker, turn->lane, turn->latest_node, size, first);
-	struct hs_remembered *node = &turn->nodes[turn->latest_node];
-	if (__builtin_expect(node->group == 0, 0))
-		node->group = use_node(turn->tracker, turn->latest_node, first) + 1;
-	return node->group - 1;
+		return choose_part(turn->tracker, turn->lane, latest_node(turn), size, first);
+	struct hs_remembered *own = &turn->remembered[turn->latest_place];
+	if (__builtin_expect(own->group == 0, 0))
+		own->group = use_node(turn->tracker, latest_node(turn), first) + 1;
+	return own->group - 1;
 }
 
 /* The block of an event whose size is known. */
@@ -277,11 +304,11 @@ IN_LOOP struct hs_event *track_run_of(struct hs_tracker *tracker, struct hs_trac
 			    lane,
 			    events,
 			    sizes_apart,
-			    lane->nodes,
+			    lane->remembered,
 			    tracker->latest,
 			    tracker->profile->node_count,
 			    lane->latest_thread,
-			    lane->latest_node,
+			    lane->latest_place,
 			    0,
 			    tracker->allocated_bytes};
 	const uint64_t *times_us = &events->times_us[events->tracked];
@@ -303,7 +330,7 @@ IN_LOOP struct hs_event *track_run_of(struct hs_tracker *tracker, struct hs_trac
 		if (pass == PASS_FULL)
 			tracker->events++;
 	}
-	lane->latest_node = turn.latest_node;
+	lane->latest_place = turn.latest_place;
 	tracker->allocated_bytes = turn.allocated_bytes;
 	events->wrong = wrong;
 	return event;
@@ -340,16 +367,16 @@ static struct hs_event *track_full_apart(struct hs_tracker *tracker, struct hs_t
 /* ---- members --------------------------------------------------------------------------------------------
  */
 
-static struct hs_remembered *make_nodes(const struct hs_tracker *tracker)
+static uint32_t *make_places(const struct hs_tracker *tracker)
 {
-	size_t bytes = tracker->profile->node_count * sizeof(struct hs_remembered);
+	size_t bytes = tracker->profile->node_count * sizeof(uint32_t);
 	if (tracker->lanes_begun && bytes >= SPARSE_BYTES)
 		return hs_allocate_zero(1, bytes);
 	/* The first lane, mostly the only one, meets most nodes. Written at once: a page of zeros that is
 	 * read first costs a second fault when it is written. */
-	struct hs_remembered *nodes = hs_allocate_filled(bytes);
-	memset(nodes, 0, bytes);
-	return nodes;
+	uint32_t *places = hs_allocate_filled(bytes);
+	memset(places, 0, bytes);
+	return places;
 }
 
 /* Makes the lanes ready for a member. */
@@ -362,9 +389,10 @@ static void start_lanes(struct hs_tracker *tracker, struct hs_events *events)
 		next += events->lane_events[i];
 		for (unsigned k = 0; k < HS_LANES; k++)
 			lane->last_ended[k] = tracker->lanes[(i + k) % HS_LANES].blocks.count;
-		if (lane->nodes || !events->lane_events[i])
+		if (lane->place_of_node || !events->lane_events[i])
 			continue;
-		lane->nodes = make_nodes(tracker);
+		lane->place_of_node = make_places(tracker);
+		add_place(lane, 0);
 		tracker->lanes_begun = true;
 	}
 }
@@ -387,10 +415,10 @@ static void turn_to_thread(struct hs_tracker *tracker, struct hs_tracker_lane *l
 		};
 	}
 	if (lane->latest_id)
-		tracker->threads[lane->latest_thread].latest_node = lane->latest_node;
+		tracker->threads[lane->latest_thread].latest_place = lane->latest_place;
 	lane->latest_id = id;
 	lane->latest_thread = number;
-	lane->latest_node = tracker->threads[number].latest_node;
+	lane->latest_place = tracker->threads[number].latest_place;
 }
 
 static void track_all(struct hs_tracker *tracker, struct hs_events *events)
@@ -428,7 +456,9 @@ void hs_tracker_free(struct hs_tracker *tracker)
 {
 	for (unsigned i = 0; i < HS_LANES; i++) {
 		hs_blocks_free(&tracker->lanes[i].blocks);
-		free(tracker->lanes[i].nodes);
+		free(tracker->lanes[i].remembered);
+		free(tracker->lanes[i].node_of_place);
+		free(tracker->lanes[i].place_of_node);
 		free(tracker->lanes[i].survivors.numbers);
 	}
 	hs_pairs_free(&tracker->thread_ids);

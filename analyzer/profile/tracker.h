@@ -14,10 +14,10 @@
 /* The group of blocks that the filter does not select. */
 #define HS_LEFT_OUT (UINT32_MAX - 1)
 
-/* What a lane remembers of a node: 16 bytes, for there may be a million of them. */
+/* What a lane remembers of a node that it has met. */
 struct hs_remembered {
 	uint64_t size;      /* last size seen with it */
-	uint32_t successor; /* the node that followed it last */
+	uint32_t successor; /* place of the node that followed it last */
 	uint32_t group;     /* + 1; 0: not looked up yet, or each block's group is chosen for itself */
 };
 
@@ -29,11 +29,16 @@ struct hs_survivors {
 
 /* The threads with the same id modulo HS_LANES. */
 struct hs_tracker_lane {
-	struct hs_blocks blocks;           /* that its threads allocated */
-	struct hs_remembered *nodes;       /* NULL: it has had no event */
+	struct hs_blocks blocks; /* that its threads allocated */
+	/* Nodes have places in the order in which they are met, for most nodes are never: only others are
+	 * called from them. [0] is node 0. */
+	struct hs_remembered *remembered;
+	uint32_t *node_of_place, place_count;
+	size_t remembered_capacity, place_capacity;
+	uint32_t *place_of_node;           /* 0: not met yet. NULL: the lane has had no event */
 	struct hs_event *next;             /* of the member */
 	uint32_t latest_id, latest_thread; /* of the thread of the latest run: id, number, */
-	uint32_t latest_node;              /* and the node of its latest allocation */
+	uint32_t latest_place;             /* and the place of the node of its latest allocation */
 	/* by how many lanes on the ended block's is: the number of the one that an event of this lane ended
 	 * last */
 	uint64_t last_ended[HS_LANES];
@@ -43,7 +48,7 @@ struct hs_tracker_lane {
 /* Threads get dense numbers in the order of their first event, whatever their ids are. */
 struct hs_tracker_thread {
 	uint32_t id;
-	uint32_t latest_node; /* of its latest allocation, but for lanes' latest threads */
+	uint32_t latest_place; /* of the node of its latest allocation, but for lanes' latest threads */
 	bool selected;
 };
 
