@@ -170,6 +170,10 @@ void hs_ahead_stop(struct hs_ahead *ahead)
 	pthread_mutex_unlock(&ahead->lock);
 	for (uint32_t i = 0; i < ahead->worker_count; i++)
 		pthread_join(ahead->workers[i], NULL);
+}
+
+void hs_ahead_free(struct hs_ahead *ahead)
+{
 	for (uint32_t i = 0; i < ahead->slot_count; i++)
 		free(ahead->slots[i].events);
 	pthread_mutex_destroy(&ahead->lock);

@@ -70,5 +70,6 @@ struct hs_ahead *hs_ahead_start(const struct hs_recording *recording, struct hs_
  * damaged member (error says what is wrong). */
 const struct hs_events *hs_ahead_next(struct hs_ahead *ahead, struct hs_error *error);
 void hs_ahead_stop(struct hs_ahead *ahead);
+void hs_ahead_free(struct hs_ahead *ahead); /* after hs_ahead_stop */
 
 #endif

@@ -6,6 +6,7 @@
  * The pass is compiled three times: for nodes, of which nobody wants the maxima; for all blocks by the
  * caller's groups; and with filter, parts and watch. Blocks that are not selected count there as a rest: the
  * heap, and so the peak, is always the whole program's. */
+#include "base/aside.h"
 #include "base/memory.h"
 #include "internal.h"
 #include "recording.h"
@@ -268,11 +269,11 @@ static void count_full(struct hs_replay_state *state, const struct hs_events *ev
 static bool replay_events(struct hs_profile *profile, struct hs_replay_state *state)
 {
 	struct hs_tracker *tracker = &state->tracker;
-	struct hs_ahead *ahead = hs_ahead_start(profile->recording, tracker);
+	state->ahead = hs_ahead_start(profile->recording, tracker);
 	const struct hs_events *events;
 	struct hs_error error = {""};
 	const char *wrong = NULL;
-	while (!wrong && (events = hs_ahead_next(ahead, &error))) {
+	while (!wrong && (events = hs_ahead_next(state->ahead, &error))) {
 		if (events->resolution_us > profile->facts.time_resolution_us)
 			profile->facts.time_resolution_us = events->resolution_us;
 		if (tracker->full)
@@ -292,7 +293,7 @@ static bool replay_events(struct hs_profile *profile, struct hs_replay_state *st
 				"the recording is damaged after %" PRIu64 " of %" PRIu64
 				" events (%s); only what came before counts",
 				state->events, profile->recording->events, wrong);
-	hs_ahead_stop(ahead);
+	hs_ahead_stop(state->ahead);
 	return !wrong;
 }
 
@@ -349,7 +350,14 @@ static void start_state(struct hs_replay_state *state, const struct hs_profile *
 	hs_timeline_start(&state->timeline);
 }
 
-/* All but the groups. */
+static void free_events_and_blocks(void *context)
+{
+	struct hs_replay_state *state = context;
+	hs_ahead_free(state->ahead);
+	hs_tracker_free_lanes(&state->tracker);
+}
+
+/* The rest but the groups. */
 static void free_state(struct hs_replay_state *state)
 {
 	hs_tracker_free(&state->tracker);
@@ -382,6 +390,7 @@ static void find_survivors(struct hs_profile *profile, struct hs_tracker *for_tr
 	state->tracker.choice.nodes = NULL; /* still needed */
 	state->tracker.choice.spans = NULL;
 	free(state->groups);
+	free_events_and_blocks(state);
 	free_state(state);
 	free(one_group);
 	hs_replay_free(&replay);
@@ -415,6 +424,21 @@ static void start_slices(struct hs_tracker *tracker, const struct hs_recording *
 		tracker->slice_blocks = 1;
 }
 
+/* The system takes as long to get much memory back as it takes to sum up many groups. */
+static void finish(struct hs_replay_state *state)
+{
+	enum { GROUPS_WORTH_A_THREAD = 16384 };
+	struct hs_aside aside;
+	if (state->tracker.node_groups < GROUPS_WORTH_A_THREAD) {
+		free_events_and_blocks(state);
+		hs_replay_finish(state);
+		return;
+	}
+	hs_aside_begin(&aside, free_events_and_blocks, state);
+	hs_replay_finish(state);
+	hs_aside_end(&aside);
+}
+
 int hs_replay_run_as(struct hs_profile *profile, const uint32_t *group_of_node, uint32_t group_count,
 		     const struct hs_replay_how *how, struct hs_replay *replay, struct hs_error *error)
 {
@@ -440,7 +464,7 @@ int hs_replay_run_as(struct hs_profile *profile, const uint32_t *group_of_node, 
 	hs_replay_end_time(state, profile);
 	for (unsigned i = 0; i < HS_LANES; i++)
 		hs_blocks_each(&state->tracker.lanes[i].blocks, end_life_of_survivor, state);
-	hs_replay_finish(state);
+	finish(state);
 	if (complete)
 		hs_profile_compare_totals(profile, &replay->all);
 	free_state(state);

@@ -452,7 +452,7 @@ void hs_tracker_track(struct hs_tracker *tracker, struct hs_events *events)
 	tracker->stopped = events->wrong != NULL;
 }
 
-void hs_tracker_free(struct hs_tracker *tracker)
+void hs_tracker_free_lanes(struct hs_tracker *tracker)
 {
 	for (unsigned i = 0; i < HS_LANES; i++) {
 		hs_blocks_free(&tracker->lanes[i].blocks);
@@ -461,6 +461,10 @@ void hs_tracker_free(struct hs_tracker *tracker)
 		free(tracker->lanes[i].place_of_node);
 		free(tracker->lanes[i].survivors.numbers);
 	}
+}
+
+void hs_tracker_free(struct hs_tracker *tracker)
+{
 	hs_pairs_free(&tracker->thread_ids);
 	hs_pairs_free(&tracker->parts);
 	free(tracker->threads);

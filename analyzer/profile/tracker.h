@@ -105,7 +105,9 @@ static inline void hs_tracker_note_life(struct hs_replay *out, const struct hs_b
 /* Replaces the codes of the next member by what they mean (struct hs_event); sets events->tracked, wrong and
  * replaced. */
 void hs_tracker_track(struct hs_tracker *tracker, struct hs_events *events);
-/* Frees all but what is out's or the caller's. */
+/* Frees the lanes, which have the most of it. */
+void hs_tracker_free_lanes(struct hs_tracker *tracker);
+/* Frees the rest but what is out's or the caller's. */
 void hs_tracker_free(struct hs_tracker *tracker);
 
 #endif
