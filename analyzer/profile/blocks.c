@@ -14,15 +14,20 @@ static struct hs_page **page_at(struct hs_blocks *blocks, uint64_t number)
 	return shelf ? &shelf->pages[number / HS_PAGE_BLOCKS % HS_SHELF_PAGES] : NULL;
 }
 
-static size_t page_bytes(unsigned capacity, bool wide)
+/* ---- memory ---------------------------------------------------------------------------------------------
+ */
+
+static size_t page_bytes(const struct hs_blocks *blocks, unsigned capacity, bool wide)
 {
-	size_t block_bytes = wide ? sizeof(struct hs_block) : sizeof(struct hs_narrow_block);
-	return offsetof(struct hs_page, blocks) + capacity * block_bytes;
+	size_t small_bytes = sizeof(struct hs_small_block) + (blocks->births ? sizeof(struct hs_birth) : 0);
+	size_t bytes =
+		offsetof(struct hs_page, blocks) + capacity * (wide ? sizeof(struct hs_block) : small_bytes);
+	return bytes > sizeof(struct hs_page) ? bytes : sizeof(struct hs_page);
 }
 
-static struct hs_page *make_page(unsigned capacity, bool wide)
+static struct hs_page *make_page(const struct hs_blocks *blocks, unsigned capacity, bool wide)
 {
-	struct hs_page *page = hs_allocate(page_bytes(capacity, wide));
+	struct hs_page *page = hs_allocate(page_bytes(blocks, capacity, wide));
 	page->wide = wide;
 	return page;
 }
@@ -35,34 +40,26 @@ struct hs_chunk {
 	uint64_t room[];
 };
 
-enum {
-	CHUNK_PAGES_LEAST = 8,
-	CHUNK_PAGES_MOST = 256,
-	WHOLE_BYTES = sizeof(struct hs_page) - sizeof(struct hs_block) +
-		      HS_PAGE_BLOCKS * sizeof(struct hs_narrow_block),
-};
-
-static void add_chunk(struct hs_blocks *blocks)
+static void add_chunk(struct hs_blocks *blocks, size_t bytes_a_page)
 {
+	enum { PAGES_LEAST = 8, PAGES_MOST = 256 };
 	struct hs_chunk *before = blocks->chunk;
-	unsigned count = before ? before->count * 2 : CHUNK_PAGES_LEAST;
-	if (count > CHUNK_PAGES_MOST)
-		count = CHUNK_PAGES_MOST;
-	blocks->chunk = hs_allocate_filled(sizeof *before + (size_t)count * WHOLE_BYTES);
+	unsigned count = !before ? PAGES_LEAST : before->count < PAGES_MOST ? before->count * 2 : PAGES_MOST;
+	blocks->chunk = hs_allocate_filled(sizeof *before + count * bytes_a_page);
 	*blocks->chunk = (struct hs_chunk){before, 0, count};
 }
 
-/* A page of narrow blocks that is not packed. */
+/* A page of small blocks that is not packed. */
 static struct hs_page *take_page(struct hs_blocks *blocks)
 {
 	struct hs_page *page = blocks->spare;
 	if (page) {
 		blocks->spare = page->next;
 	} else {
+		size_t bytes = page_bytes(blocks, HS_PAGE_BLOCKS, false);
 		if (!blocks->chunk || blocks->chunk->used == blocks->chunk->count)
-			add_chunk(blocks);
-		struct hs_chunk *chunk = blocks->chunk;
-		page = (struct hs_page *)((char *)chunk->room + (size_t)chunk->used++ * WHOLE_BYTES);
+			add_chunk(blocks, bytes);
+		page = (struct hs_page *)((char *)blocks->chunk->room + blocks->chunk->used++ * bytes);
 	}
 	page->wide = false;
 	return page;
@@ -78,14 +75,50 @@ static void give_back(struct hs_blocks *blocks, struct hs_page *page)
 	blocks->spare = page;
 }
 
-static void start_page(struct hs_page *page, unsigned live, const struct hs_block *first)
+/* ---- blocks of a page -----------------------------------------------------------------------------------
+ */
+
+static void start_page(struct hs_page *page, unsigned capacity, const struct hs_block *first)
 {
-	page->live = (uint16_t)live;
-	page->sparse = (uint16_t)(live / SPARSE_SHARE);
+	page->live = page->capacity = (uint16_t)capacity;
+	page->sparse = (uint16_t)(capacity / SPARSE_SHARE);
 	page->packed = false;
 	page->thread = page->wide ? HS_NO_THREAD : first->thread;
 	page->first_us = first->born_us;
 	page->first_bytes = first->born_bytes;
+}
+
+static struct hs_block read_block(const struct hs_blocks *blocks, struct hs_page *page, unsigned index)
+{
+	if (page->wide)
+		return page->blocks[index];
+	struct hs_birth birth = {0};
+	if (blocks->births)
+		birth = hs_page_births(page)[index];
+	return (struct hs_block){page->small[index].size, page->small[index].group, page->thread,
+				 page->first_us + birth.us, page->first_bytes + birth.bytes};
+}
+
+/* Small blocks have to fit. */
+static void write_block(const struct hs_blocks *blocks, struct hs_page *page, unsigned index,
+			const struct hs_block *block)
+{
+	if (page->wide) {
+		page->blocks[index] = *block;
+		return;
+	}
+	page->small[index] = (struct hs_small_block){(uint32_t)block->size, block->group};
+	if (blocks->births)
+		hs_page_births(page)[index] =
+			(struct hs_birth){(uint32_t)(block->born_us - page->first_us),
+					  (uint32_t)(block->born_bytes - page->first_bytes)};
+}
+
+/* Whether both can stand in one page of small blocks, the first one first. */
+static bool fit_together(const struct hs_block *first, const struct hs_block *block)
+{
+	return block->thread == first->thread && (block->size | (block->born_us - first->born_us) |
+						  (block->born_bytes - first->born_bytes)) <= UINT32_MAX;
 }
 
 /* The processor's instruction for it is not everywhere, and the compiler's function for that case takes
@@ -101,19 +134,11 @@ static inline unsigned count_bits(uint64_t word)
 unsigned hs_blocks_packed_index(const struct hs_page *page, unsigned place)
 {
 	unsigned index = 0, word = place / 64;
+	if (!(page->places[word] >> place % 64 & 1))
+		return HS_PAGE_BLOCKS;
 	for (unsigned i = 0; i < word; i++)
 		index += count_bits(page->places[i]);
 	return index + count_bits(page->places[word] & ((1ULL << place % 64) - 1));
-}
-
-/* The block at an index of the page. */
-static struct hs_block block_at(const struct hs_page *page, unsigned index)
-{
-	if (page->wide)
-		return page->blocks[index];
-	const struct hs_narrow_block *block = &page->narrow_blocks[index];
-	return (struct hs_block){block->size, block->group, page->thread, page->first_us + block->born_us,
-				 page->first_bytes + block->born_bytes};
 }
 
 /* ---- opening --------------------------------------------------------------------------------------------
@@ -134,16 +159,16 @@ static void add_shelf(struct hs_blocks *blocks)
 /* Called when the open page is full (or there is none). */
 void hs_blocks_open_page(struct hs_blocks *blocks, const struct hs_block *first)
 {
-	struct hs_page *full = blocks->open, *page;
+	struct hs_page *full = blocks->open;
 	uint64_t shelf = blocks->count / HS_PAGE_BLOCKS / HS_SHELF_PAGES;
 	blocks->open = NULL;
 	if (full && full->live <= full->sparse)
 		hs_blocks_tidy(blocks, blocks->count - 1);
 	if (shelf == blocks->shelf_count)
 		add_shelf(blocks);
-	page = blocks->several_threads ? make_page(HS_PAGE_BLOCKS, true) : take_page(blocks);
+	struct hs_page *page =
+		blocks->several_threads ? make_page(blocks, HS_PAGE_BLOCKS, true) : take_page(blocks);
 	start_page(page, HS_PAGE_BLOCKS, first);
-	memset(page->alive, 0xff, sizeof page->alive);
 	blocks->open = *page_at(blocks, blocks->count) = page;
 	blocks->shelves[shelf]->pages_used++;
 }
@@ -154,13 +179,12 @@ void hs_blocks_begin_wide(struct hs_blocks *blocks, const struct hs_block *block
 	struct hs_page *page = blocks->open;
 	unsigned place = (unsigned)(blocks->count % HS_PAGE_BLOCKS);
 	if (!page->wide) {
-		struct hs_page *wide = make_page(HS_PAGE_BLOCKS, true);
+		struct hs_page *wide = make_page(blocks, HS_PAGE_BLOCKS, true);
 		blocks->several_threads |= block->thread != page->thread;
 		start_page(wide, HS_PAGE_BLOCKS, block);
 		wide->live = page->live;
-		memcpy(wide->alive, page->alive, sizeof wide->alive);
 		for (unsigned i = 0; i < place; i++)
-			wide->blocks[i] = block_at(page, i);
+			wide->blocks[i] = read_block(blocks, page, i);
 		give_back(blocks, page);
 		blocks->open = *page_at(blocks, blocks->count) = page = wide;
 	}
@@ -170,52 +194,39 @@ void hs_blocks_begin_wide(struct hs_blocks *blocks, const struct hs_block *block
 /* ---- packing --------------------------------------------------------------------------------------------
  */
 
-/* Whether both can stand in one page of narrow blocks, the first one first. */
-static bool fit_together(const struct hs_block *first, const struct hs_block *block)
+/* The live blocks of a page, and their numbers as in page->places. Returns how many there are. */
+static unsigned read_live(const struct hs_blocks *blocks, struct hs_page *page, struct hs_block *live,
+			  uint64_t *places)
 {
-	return block->thread == first->thread && (block->size | (block->born_us - first->born_us) |
-						  (block->born_bytes - first->born_bytes)) <= UINT32_MAX;
-}
-
-/* Writes out the live blocks of a page. Returns how many there are. */
-static unsigned read_live(const struct hs_page *page, struct hs_block *live)
-{
-	unsigned count = 0, before = 0;
+	unsigned count = 0, index = 0;
 	for (unsigned w = 0; w < HS_PAGE_WORDS; w++) {
-		for (uint64_t alive = page->alive[w]; alive; alive &= alive - 1) {
-			unsigned place = (unsigned)__builtin_ctzll(alive);
-			if (page->packed)
-				place = count_bits(page->places[w] & ((1ULL << place) - 1));
-			live[count++] = block_at(page, before + place);
+		uint64_t rest = page->packed ? page->places[w] : UINT64_MAX;
+		for (places[w] = 0; rest; rest &= rest - 1, index++) {
+			uint32_t group = page->wide ? page->blocks[index].group : page->small[index].group;
+			if (group == HS_BLOCK_DEAD)
+				continue;
+			live[count++] = read_block(blocks, page, index);
+			places[w] |= rest & -rest;
 		}
-		before += page->packed ? count_bits(page->places[w]) : 64;
 	}
 	return count;
 }
 
 /* A page of nothing but the live blocks of another one, which has some. */
-static struct hs_page *pack(const struct hs_page *page)
+static struct hs_page *pack(const struct hs_blocks *blocks, struct hs_page *page)
 {
 	struct hs_block live[HS_PAGE_BLOCKS / SPARSE_SHARE];
-	unsigned count = read_live(page, live);
+	uint64_t places[HS_PAGE_WORDS];
+	unsigned count = read_live(blocks, page, live, places);
 	bool wide = false;
 	for (unsigned i = 0; i < count; i++)
 		wide |= !fit_together(&live[0], &live[i]);
-	struct hs_page *packed = make_page(count, wide);
+	struct hs_page *packed = make_page(blocks, count, wide);
 	start_page(packed, count, &live[0]);
 	packed->packed = true;
-	memcpy(packed->alive, page->alive, sizeof packed->alive);
-	memcpy(packed->places, page->alive, sizeof packed->places);
-	for (unsigned i = 0; i < count; i++) {
-		const struct hs_block *block = &live[i];
-		if (wide)
-			packed->blocks[i] = *block;
-		else
-			packed->narrow_blocks[i] =
-				(struct hs_narrow_block){(uint32_t)block->size, block->group,
-							 (uint32_t)(block->born_us - live[0].born_us),
-							 (uint32_t)(block->born_bytes - live[0].born_bytes)};
-	}
+	memcpy(packed->places, places, sizeof packed->places);
+	for (unsigned i = 0; i < count; i++)
+		write_block(blocks, packed, i, &live[i]);
 	return packed;
 }
 
@@ -232,7 +243,7 @@ void hs_blocks_tidy(struct hs_blocks *blocks, uint64_t number)
 			*shelf = NULL;
 		}
 	} else {
-		*home = pack(page);
+		*home = pack(blocks, page);
 	}
 	give_back(blocks, page);
 }
@@ -246,14 +257,15 @@ void hs_blocks_each(struct hs_blocks *blocks,
 {
 	for (uint64_t first = 0; first < blocks->count; first += HS_PAGE_BLOCKS) {
 		struct hs_page **home = page_at(blocks, first), *page = home ? *home : NULL;
-		uint64_t begun =
-			blocks->count - first < HS_PAGE_BLOCKS ? blocks->count - first : HS_PAGE_BLOCKS;
+		uint64_t rest = blocks->count - first;
+		unsigned begun = rest < HS_PAGE_BLOCKS ? (unsigned)rest : HS_PAGE_BLOCKS;
 		for (unsigned place = 0; page && place < begun; place++) {
-			if (!(page->alive[place / 64] >> place % 64 & 1))
-				continue;
 			unsigned index = page->packed ? hs_blocks_packed_index(page, place) : place;
-			struct hs_block block = block_at(page, index);
-			visit(&block, first + place, context);
+			if (index == HS_PAGE_BLOCKS)
+				continue;
+			struct hs_block block = read_block(blocks, page, index);
+			if (block.group != HS_BLOCK_DEAD)
+				visit(&block, first + place, context);
 		}
 	}
 }

@@ -316,8 +316,9 @@ struct hs_watch {
 
 struct hs_replay_how {
 	/* Each node that has blocks is a group of its own, numbered as they come (see replay.group_of_node);
-	 * the caller gives none. Nothing of the profile is read but what tells how to filter, or written but
-	 * facts' warning, times and `damaged`. Not with by_... and slices. */
+	 * the caller gives none. Groups have no maxima; without a filter there are no histograms. Nothing of
+	 * the profile is read but what tells how to filter, or written but facts' warning, times and
+	 * `damaged`. Not with by_... and slices. */
 	bool by_node;
 	/* Counts are kept apart for each thread that allocates: replay.groups begins with the caller's
 	 * groups, for the first thread; those of other threads follow as they come (see replay.parts). */

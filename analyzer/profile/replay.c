@@ -3,9 +3,9 @@
  * number; a group whose live bytes are about to change first saves them as its at-peak value if it has not
  * done so for that number.
  *
- * The pass is compiled three times: for nodes, of which nobody wants the maxima; for all blocks by the
- * caller's groups; and with filter, parts and watch. Blocks that are not selected count there as a rest: the
- * heap, and so the peak, is always the whole program's. */
+ * The pass is compiled three times: for nodes, of which nobody wants maxima or histograms; for all blocks by
+ * the caller's groups; and with filter, parts and watch. Blocks that are not selected count there as a rest:
+ * the heap, and so the peak, is always the whole program's. */
 #include "base/aside.h"
 #include "base/memory.h"
 #include "internal.h"
@@ -93,7 +93,7 @@ IN_PASS struct hs_group_state *begin_block(struct hs_replay_state *state, struct
 	counts->lifetime_us -= now_us;
 	heap->bytes += size;
 	heap->blocks++;
-	if (selected) {
+	if (pass != PASS_NODES && selected) {
 		state->out->size_blocks[hs_bucket(size)]++;
 		state->out->size_bytes[hs_bucket(size)] += size;
 	}
@@ -463,7 +463,8 @@ int hs_replay_run_as(struct hs_profile *profile, const uint32_t *group_of_node, 
 	bool complete = replay_events(profile, state);
 	hs_replay_end_time(state, profile);
 	for (unsigned i = 0; i < HS_LANES; i++)
-		hs_blocks_each(&state->tracker.lanes[i].blocks, end_life_of_survivor, state);
+		if (state->tracker.lanes[i].blocks.births)
+			hs_blocks_each(&state->tracker.lanes[i].blocks, end_life_of_survivor, state);
 	finish(state);
 	if (complete)
 		hs_profile_compare_totals(profile, &replay->all);

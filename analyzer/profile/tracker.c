@@ -16,8 +16,13 @@ enum { SPARSE_BYTES = 256 << 10 };
 /* For loops over the events of a run, and what is constant in them: pass, and where sizes stand. */
 #define IN_LOOP static inline __attribute__((always_inline))
 
-/* Plain: all blocks, by the caller's groups or nodes. */
-enum pass { PASS_PLAIN, PASS_FULL };
+/* Nodes: all blocks, by nodes, and nobody asks how long they lived. Groups: all blocks, by the caller's. */
+enum pass { PASS_NODES, PASS_GROUPS, PASS_FULL };
+
+static enum pass pass_of(const struct hs_tracker *tracker)
+{
+	return tracker->full ? PASS_FULL : tracker->how.by_node ? PASS_NODES : PASS_GROUPS;
+}
 
 static uint64_t allocations_begun(const struct hs_tracker *tracker)
 {
@@ -236,14 +241,18 @@ IN_LOOP void begin_block(struct turn *turn, struct hs_event *event, enum pass pa
 	event->kind = (uint8_t)(event->kind % HS_EVENT_KINDS + first * HS_EVENT_FIRST);
 	turn->allocated_bytes += event->size;
 	turn->latest[turn->thread] = blocks->count + 1;
-	hs_blocks_begin(blocks, event->size, group, turn->thread, turn->now_us, turn->allocated_bytes);
+	hs_blocks_begin(
+		blocks, pass != PASS_NODES,
+		&(struct hs_block){event->size, group, turn->thread, turn->now_us, turn->allocated_bytes});
 }
 
-/* Of a block that an event ends. Returns the time it lived. */
+/* Of a block that an event ends. Returns the time it lived, if somebody asks. */
 IN_LOOP uint64_t end_life(const struct turn *turn, const struct hs_block *block, enum pass pass)
 {
+	if (pass == PASS_NODES)
+		return 0;
 	uint64_t lived_us = turn->now_us - block->born_us;
-	if (pass == PASS_PLAIN || block->group != HS_LEFT_OUT)
+	if (pass == PASS_GROUPS || block->group != HS_LEFT_OUT)
 		hs_tracker_note_life(turn->tracker->out, block, lived_us, turn->allocated_bytes);
 	return lived_us;
 }
@@ -257,7 +266,7 @@ IN_LOOP const char *track_free(struct turn *turn, struct hs_event *event, enum p
 	unsigned further = event->kind / HS_EVENT_KINDS;
 	struct hs_tracker_lane *home = ended_home(turn, further);
 	uint64_t number = decode_end(turn, home, further, event->ended);
-	if (!hs_blocks_end(&home->blocks, number, &block))
+	if (!hs_blocks_end(&home->blocks, pass != PASS_NODES, number, &block))
 		return no_such_block;
 	uint64_t lived_us = end_life(turn, &block, pass);
 	bool temporary = turn->latest[block.thread] == number + 1;
@@ -287,7 +296,7 @@ IN_LOOP const char *track_realloc(struct turn *turn, struct hs_event *event, enu
 	const char *wrong = decode_beginning(turn, event);
 	if (wrong)
 		return wrong;
-	if (!hs_blocks_end(&home->blocks, number, &block))
+	if (!hs_blocks_end(&home->blocks, pass != PASS_NODES, number, &block))
 		return no_such_block;
 	events->replaced[events->replaced_count++] =
 		(struct hs_replaced){block.size, end_life(turn, &block, pass), block.group};
@@ -340,28 +349,29 @@ IN_LOOP struct hs_event *track_run_of(struct hs_tracker *tracker, struct hs_trac
 typedef struct hs_event *track_run(struct hs_tracker *tracker, struct hs_tracker_lane *lane,
 				   struct hs_events *events, struct hs_event *event);
 
-static struct hs_event *track_plain(struct hs_tracker *tracker, struct hs_tracker_lane *lane,
-				    struct hs_events *events, struct hs_event *event)
-{
-	return track_run_of(tracker, lane, events, event, false, PASS_PLAIN);
-}
+#define TRACK_RUN(name, sizes_apart, pass)                                                                   \
+	static struct hs_event *name(struct hs_tracker *tracker, struct hs_tracker_lane *lane,               \
+				     struct hs_events *events, struct hs_event *event)                       \
+	{                                                                                                    \
+		return track_run_of(tracker, lane, events, event, sizes_apart, pass);                        \
+	}
+TRACK_RUN(track_nodes, false, PASS_NODES)
+TRACK_RUN(track_nodes_apart, true, PASS_NODES)
+TRACK_RUN(track_groups, false, PASS_GROUPS)
+TRACK_RUN(track_groups_apart, true, PASS_GROUPS)
+TRACK_RUN(track_full, false, PASS_FULL)
+TRACK_RUN(track_full_apart, true, PASS_FULL)
 
-static struct hs_event *track_plain_apart(struct hs_tracker *tracker, struct hs_tracker_lane *lane,
-					  struct hs_events *events, struct hs_event *event)
+static track_run *choose_track(enum pass pass, bool sizes_apart)
 {
-	return track_run_of(tracker, lane, events, event, true, PASS_PLAIN);
-}
-
-static struct hs_event *track_full(struct hs_tracker *tracker, struct hs_tracker_lane *lane,
-				   struct hs_events *events, struct hs_event *event)
-{
-	return track_run_of(tracker, lane, events, event, false, PASS_FULL);
-}
-
-static struct hs_event *track_full_apart(struct hs_tracker *tracker, struct hs_tracker_lane *lane,
-					 struct hs_events *events, struct hs_event *event)
-{
-	return track_run_of(tracker, lane, events, event, true, PASS_FULL);
+	switch (pass) {
+	case PASS_NODES:
+		return sizes_apart ? track_nodes_apart : track_nodes;
+	case PASS_GROUPS:
+		return sizes_apart ? track_groups_apart : track_groups;
+	default:
+		return sizes_apart ? track_full_apart : track_full;
+	}
 }
 
 /* ---- members --------------------------------------------------------------------------------------------
@@ -391,6 +401,7 @@ static void start_lanes(struct hs_tracker *tracker, struct hs_events *events)
 			lane->last_ended[k] = tracker->lanes[(i + k) % HS_LANES].blocks.count;
 		if (lane->place_of_node || !events->lane_events[i])
 			continue;
+		lane->blocks.births = pass_of(tracker) != PASS_NODES;
 		lane->place_of_node = make_places(tracker);
 		add_place(lane, 0);
 		tracker->lanes_begun = true;
@@ -423,9 +434,7 @@ static void turn_to_thread(struct hs_tracker *tracker, struct hs_tracker_lane *l
 
 static void track_all(struct hs_tracker *tracker, struct hs_events *events)
 {
-	track_run *track = tracker->full         ? events->sizes_apart ? track_full_apart : track_full
-			   : events->sizes_apart ? track_plain_apart
-						 : track_plain;
+	track_run *track = choose_track(pass_of(tracker), events->sizes_apart);
 	for (uint32_t run = 0; run < events->run_count && !events->wrong; run++) {
 		uint32_t id = events->run_threads[run];
 		struct hs_tracker_lane *lane = &tracker->lanes[id % HS_LANES];
