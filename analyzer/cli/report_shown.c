@@ -46,11 +46,12 @@ static struct hs_looks *find_looks(const struct hs_profile *profile)
  * yet: not even one that would be, or since Rust's start. */
 enum { HASH_OF_START, HASH_OF_NONE, HASHES };
 
-static uint64_t add_shown(uint64_t hash, const struct hs_looks *looks)
+static uint32_t add_shown(uint32_t hash, const struct hs_looks *looks)
 {
 	uint64_t before = hash < HASHES ? 0 : hash;
-	hash = (before ^ looks->rank) * 0x9e3779b97f4a7c15ULL;
-	return (hash ^ hash >> 32) | HASHES;
+	uint64_t product = (before << 32 | looks->rank) * 0x9e3779b97f4a7c15ULL;
+	hash = (uint32_t)(product ^ product >> 32);
+	return hash < HASHES ? HASHES : hash;
 }
 
 /* How stacks are shown. */
@@ -74,7 +75,7 @@ enum fate {
 };
 
 /* What becomes of a caller of the own line. hash: of what is shown of those further out. */
-static inline enum fate decide(enum manner manner, uint64_t hash, const struct hs_looks *looks)
+static inline enum fate decide(enum manner manner, uint32_t hash, const struct hs_looks *looks)
 {
 	if (manner >= MANNER_SHORT && hash == HASH_OF_START && looks->traits & TRAIT_START)
 		return FATE_START;
@@ -85,7 +86,7 @@ static inline enum fate decide(enum manner manner, uint64_t hash, const struct h
 	return shown ? FATE_SHOWN : FATE_SKIPPED;
 }
 
-static inline uint64_t add_caller(enum fate fate, uint64_t hash, const struct hs_looks *looks)
+static inline uint32_t add_caller(enum fate fate, uint32_t hash, const struct hs_looks *looks)
 {
 	switch (fate) {
 	case FATE_SHOWN:
@@ -99,7 +100,7 @@ static inline uint64_t add_caller(enum fate fate, uint64_t hash, const struct hs
 	}
 }
 
-static uint64_t add_short_caller(uint64_t hash, uint32_t frame, const void *looks)
+static uint32_t add_short_caller(uint32_t hash, uint32_t frame, const void *looks)
 {
 	const struct hs_looks *its = (const struct hs_looks *)looks + frame;
 	return add_caller(decide(MANNER_SHORT, hash, its), hash, its);

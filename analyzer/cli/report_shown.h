@@ -10,14 +10,14 @@ struct hs_shown {
 	size_t capacity;
 	uint32_t count;
 	uint32_t own;  /* position of the own line; count: none */
-	uint64_t hash; /* the same if the frames look the same */
+	uint32_t hash; /* the same if the frames look the same */
 };
 
 /* What is known of frames and stacks meanwhile. */
 struct hs_showing {
 	const struct hs_report *report;
 	struct hs_looks *looks; /* of each frame */
-	uint64_t *outer_hashes; /* of what is shown of callers, by hs_site_write_frames; or NULL */
+	uint32_t *outer_hashes; /* of what is shown of callers, by hs_site_write_frames; or NULL */
 	struct hs_aside aside;  /* finds them */
 };
 

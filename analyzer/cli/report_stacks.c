@@ -15,7 +15,7 @@ enum { STACKS_A_TABLE = 3, INDENT = 4, LEAST_COMMON = 4, MOST_PLACE = 34 };
 /* Sites of which the same is shown. */
 struct stack {
 	uint32_t site; /* the first of them */
-	uint64_t hash; /* of what is shown */
+	uint32_t hash; /* of what is shown */
 	bool print;
 	const struct hs_counts *counts; /* the site's, or */
 	struct hs_counts *sum;          /* if there are several; else NULL */
@@ -73,7 +73,7 @@ static void make_stacks(struct making *making, const struct hs_groups *groups, c
 	for (uint32_t i = 0; i < group->count; i++) {
 		uint32_t site = groups->sites[group->first + i];
 		hs_show(making->showing, site, true, &making->shown);
-		uint64_t hash = making->shown.hash;
+		uint32_t hash = making->shown.hash;
 		size_t slot = hash & (slot_count - 1);
 		for (; slots[slot]; slot = (slot + 1) & (slot_count - 1)) {
 			struct stack *stack = &all[slots[slot] - 1];
@@ -114,45 +114,54 @@ static int compare_stacks(const void *a, const void *b, void *argument)
 	return hs_site_is_before(by->sites, first->site, second->site) ? -1 : first != second;
 }
 
-/* Marks the first stacks by a metric: three at most, or so many as make up four fifths of the group's `all`.
- */
-static void choose_by_metric(struct by *by, uint64_t all, struct stack *stacks, uint32_t count)
+/* The first stacks by a metric, and one place more. */
+struct best {
+	struct stack *items[STACKS_A_TABLE + 1];
+	uint32_t count;
+};
+
+static void consider(struct best *best, struct stack *stack, struct by *by)
 {
-	struct stack *best[STACKS_A_TABLE + 1];
-	uint32_t found = 0;
-	for (uint32_t i = 0; i < count; i++) {
-		struct stack *stack = &stacks[i];
-		uint32_t place = found;
-		if (!hs_metric_value(stack->counts, by->metric))
-			continue;
-		for (; place && compare_stacks(&stack, &best[place - 1], by) < 0; place--)
-			best[place] = best[place - 1];
-		best[place] = stack;
-		found += found < STACKS_A_TABLE;
-	}
+	uint32_t place = best->count;
+	if (!hs_metric_value(stack->counts, by->metric))
+		return;
+	for (; place && compare_stacks(&stack, &best->items[place - 1], by) < 0; place--)
+		best->items[place] = best->items[place - 1];
+	best->items[place] = stack;
+	best->count += best->count < STACKS_A_TABLE;
+}
+
+/* Three at most, or so many as make up four fifths of the group's `all`. */
+static void mark(const struct best *best, enum hs_metric metric, uint64_t all)
+{
 	uint64_t covered = 0;
-	for (uint32_t i = 0; i < found && covered < all - all / 5; i++) {
-		best[i]->print = true;
-		covered += hs_metric_value(best[i]->counts, by->metric);
+	for (uint32_t i = 0; i < best->count && covered < all - all / 5; i++) {
+		best->items[i]->print = true;
+		covered += hs_metric_value(best->items[i]->counts, metric);
 	}
 }
 
 /* The stacks that each of the group's tables is about, in the order of the first table. */
 static void choose_stacks(const struct hs_sites *sites, const struct hs_group *group, struct stacks *stacks)
 {
-	struct by by = {sites, HS_METRICS};
-	for (unsigned metric = HS_METRICS; metric-- > 0;) {
-		if (!(group->tables & 1u << metric))
-			continue;
-		by.metric = (enum hs_metric)metric;
-		choose_by_metric(&by, hs_metric_value(&group->counts, by.metric), stacks->items,
-				 stacks->count);
-	}
+	struct best best[HS_METRICS] = {0};
+	struct by by[HS_METRICS];
+	uint32_t table_count = 0;
+	for (unsigned metric = 0; metric < HS_METRICS; metric++)
+		if (group->tables & 1u << metric)
+			by[table_count++] = (struct by){sites, (enum hs_metric)metric};
+	for (uint32_t i = 0; i < stacks->count; i++)
+		for (uint32_t table = 0; table < table_count; table++)
+			consider(&best[table], &stacks->items[i], &by[table]);
+	for (uint32_t table = 0; table < table_count; table++)
+		mark(&best[table], by[table].metric, hs_metric_value(&group->counts, by[table].metric));
 	stacks->chosen = hs_allocate_zero((size_t)HS_METRICS * STACKS_A_TABLE, sizeof(*stacks->chosen));
 	for (uint32_t i = 0; i < stacks->count; i++)
 		if (stacks->items[i].print)
 			stacks->chosen[stacks->chosen_count++] = &stacks->items[i];
-	qsort_r(stacks->chosen, stacks->chosen_count, sizeof(*stacks->chosen), compare_stacks, &by);
+	if (table_count)
+		qsort_r(stacks->chosen, stacks->chosen_count, sizeof(*stacks->chosen), compare_stacks,
+			&by[0]);
 }
 
 static void work(void *context)

@@ -394,8 +394,8 @@ uint32_t hs_site_write_frames(const struct hs_sites *sites, const struct hs_site
 			      uint32_t *frames);
 /* By the number of each stack what `add` makes of it, frame by frame from the outermost, 0 for no frame. NULL
  * if the sites are finished. The caller frees it. */
-uint64_t *hs_sites_fold(const struct hs_sites *sites,
-			uint64_t (*add)(uint64_t value, uint32_t frame, const void *context),
+uint32_t *hs_sites_fold(const struct hs_sites *sites,
+			uint32_t (*add)(uint32_t value, uint32_t frame, const void *context),
 			const void *context);
 /* The frame at a position below frame_count. */
 uint32_t hs_site_frame(const struct hs_sites *sites, const struct hs_site *site, uint32_t position);

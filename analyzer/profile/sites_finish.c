@@ -248,14 +248,14 @@ uint32_t hs_site_write_frames(const struct hs_sites *sites, const struct hs_site
 	return stack;
 }
 
-uint64_t *hs_sites_fold(const struct hs_sites *sites,
-			uint64_t (*add)(uint64_t value, uint32_t frame, const void *context),
+uint32_t *hs_sites_fold(const struct hs_sites *sites,
+			uint32_t (*add)(uint32_t value, uint32_t frame, const void *context),
 			const void *context)
 {
 	if (!sites->making)
 		return NULL;
 	const struct hs_stacks *stacks = &sites->making->stacks;
-	uint64_t *values = hs_allocate_filled(stacks->count * sizeof *values);
+	uint32_t *values = hs_allocate_filled(stacks->count * sizeof *values);
 	values[0] = 0;
 	for (uint32_t i = 1; i < stacks->count; i++)
 		values[i] = add(values[stacks->items[i].parent], stacks->items[i].frame, context);

@@ -30,8 +30,9 @@ _Static_assert(sizeof(struct known_node) == sizeof(struct hs_pair), "one stands 
 
 /* A call's frames, and what they made of the caller's kind when it was last met: nearly always the same. */
 struct known_call {
-	bool known;
-	uint32_t own, caller, kind; /* caller UINT32_MAX: not met */
+	uint32_t own;    /* + 1; 0: not looked at yet */
+	uint32_t caller; /* + 1; 0: not met yet */
+	uint32_t kind;
 };
 
 struct matching {
@@ -192,7 +193,7 @@ static void know_call(struct matching *matching, const struct hs_call *call, str
 	struct known_node own = {.one_library = true};
 	if (call->frame_count)
 		own = know_frames(matching, frames, call->frame_count);
-	*known = (struct known_call){.known = true, .own = kind_of(matching, &own), .caller = UINT32_MAX};
+	known->own = kind_of(matching, &own) + 1;
 }
 
 /* Callers first, so that a node knows all about its own. */
@@ -203,14 +204,14 @@ static void know_nodes(struct matching *matching, uint32_t *kind_of_node)
 	for (uint32_t id = 1; id < profile->node_count; id++) {
 		const struct hs_node *node = &profile->nodes[id];
 		const struct hs_call *call = &profile->calls[node->call];
-		uint32_t caller = kind_of_node[node->parent];
+		uint32_t caller = kind_of_node[node->parent] + 1;
 		struct known_call *known =
 			&matching->calls[call->frame_count ? call->first_frame : profile->frame_count];
-		if (!known->known)
-			know_call(matching, call, known);
 		if (known->caller != caller) {
+			if (!known->own)
+				know_call(matching, call, known);
 			known->caller = caller;
-			known->kind = step(matching, caller, known->own);
+			known->kind = step(matching, caller - 1, known->own - 1);
 		}
 		kind_of_node[id] = known->kind;
 	}
