@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* A page is packed when one of so many of its blocks is live. */
-enum { SPARSE_SHARE = 4 };
+enum { SPARSE_SHARE = 8 };
 
 static struct hs_page **page_at(struct hs_blocks *blocks, uint64_t number)
 {
@@ -194,19 +194,19 @@ void hs_blocks_begin_wide(struct hs_blocks *blocks, const struct hs_block *block
 /* ---- packing --------------------------------------------------------------------------------------------
  */
 
-/* The live blocks of a page, and their numbers as in page->places. Returns how many there are. */
-static unsigned read_live(const struct hs_blocks *blocks, struct hs_page *page, struct hs_block *live,
-			  uint64_t *places)
+/* The indices of the live blocks of a page, and their numbers as in page->places. Returns how many there are.
+ */
+static unsigned find_live(const struct hs_page *page, uint8_t *indices, uint64_t *places)
 {
 	unsigned count = 0, index = 0;
 	for (unsigned w = 0; w < HS_PAGE_WORDS; w++) {
 		uint64_t rest = page->packed ? page->places[w] : UINT64_MAX;
 		for (places[w] = 0; rest; rest &= rest - 1, index++) {
 			uint32_t group = page->wide ? page->blocks[index].group : page->small[index].group;
-			if (group == HS_BLOCK_DEAD)
-				continue;
-			live[count++] = read_block(blocks, page, index);
-			places[w] |= rest & -rest;
+			bool alive = group != HS_BLOCK_DEAD; /* which cannot be foreseen: no branch */
+			indices[count] = (uint8_t)index;
+			count += alive;
+			places[w] |= (rest & -rest) * alive;
 		}
 	}
 	return count;
@@ -216,13 +216,17 @@ static unsigned read_live(const struct hs_blocks *blocks, struct hs_page *page, 
 static struct hs_page *pack(const struct hs_blocks *blocks, struct hs_page *page)
 {
 	struct hs_block live[HS_PAGE_BLOCKS / SPARSE_SHARE];
+	uint8_t indices[HS_PAGE_BLOCKS];
 	uint64_t places[HS_PAGE_WORDS];
-	unsigned count = read_live(blocks, page, live, places);
+	unsigned count = find_live(page, indices, places);
+	struct hs_block first = read_block(blocks, page, indices[0]);
 	bool wide = false;
-	for (unsigned i = 0; i < count; i++)
-		wide |= !fit_together(&live[0], &live[i]);
+	for (unsigned i = 0; i < count; i++) {
+		live[i] = read_block(blocks, page, indices[i]);
+		wide |= !fit_together(&first, &live[i]);
+	}
 	struct hs_page *packed = make_page(blocks, count, wide);
-	start_page(packed, count, &live[0]);
+	start_page(packed, count, &first);
 	packed->packed = true;
 	memcpy(packed->places, places, sizeof packed->places);
 	for (unsigned i = 0; i < count; i++)
