@@ -26,11 +26,11 @@ struct hs_recent_call {
 	uint32_t module; /* + 1 */
 	uint32_t call;   /* 0: none */
 };
-enum { HS_RECENT_CALLS = 8192 };
+enum { HS_RECENT_CALLS = 8192 }; /* 13 bits */
 
 /* What is only needed while loading. */
 struct hs_loader {
-	struct hs_recent_call recent_calls[HS_RECENT_CALLS]; /* by the low bits of their addresses */
+	struct hs_recent_call recent_calls[HS_RECENT_CALLS]; /* by hash */
 	struct hs_profile *profile;
 	struct hs_inflater inflater;
 	size_t mark_capacity, phase_capacity;

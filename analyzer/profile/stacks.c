@@ -31,7 +31,7 @@ struct making {
 	uint32_t *stack_of_many;
 	size_t many_capacity;
 };
-enum { FEW = 16 };
+enum { FEW = 4 };
 
 static uint32_t add_stack(struct hs_stacks *stacks, uint32_t parent, uint32_t frame, uint32_t sibling)
 {
