@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 
+#include <emmintrin.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +29,7 @@ static size_t page_bytes(const struct hs_blocks *blocks, unsigned capacity, bool
 static struct hs_page *make_page(const struct hs_blocks *blocks, unsigned capacity, bool wide)
 {
 	struct hs_page *page = hs_allocate(page_bytes(blocks, capacity, wide));
-	page->wide = wide;
+	page->form = wide ? HS_PAGE_WIDE : 0;
 	return page;
 }
 
@@ -61,13 +62,13 @@ static struct hs_page *take_page(struct hs_blocks *blocks)
 			add_chunk(blocks, bytes);
 		page = (struct hs_page *)((char *)blocks->chunk->room + blocks->chunk->used++ * bytes);
 	}
-	page->wide = false;
+	page->form = 0;
 	return page;
 }
 
 static void give_back(struct hs_blocks *blocks, struct hs_page *page)
 {
-	if (page->wide || page->packed) {
+	if (page->form) {
 		free(page);
 		return;
 	}
@@ -82,15 +83,14 @@ static void start_page(struct hs_page *page, unsigned capacity, const struct hs_
 {
 	page->live = page->capacity = (uint16_t)capacity;
 	page->sparse = (uint16_t)(capacity / SPARSE_SHARE);
-	page->packed = false;
-	page->thread = page->wide ? HS_NO_THREAD : first->thread;
+	page->thread = page->form & HS_PAGE_WIDE ? HS_NO_THREAD : first->thread;
 	page->first_us = first->born_us;
 	page->first_bytes = first->born_bytes;
 }
 
 static struct hs_block read_block(const struct hs_blocks *blocks, struct hs_page *page, unsigned index)
 {
-	if (page->wide)
+	if (page->form & HS_PAGE_WIDE)
 		return page->blocks[index];
 	struct hs_birth birth = {0};
 	if (blocks->births)
@@ -103,7 +103,7 @@ static struct hs_block read_block(const struct hs_blocks *blocks, struct hs_page
 static void write_block(const struct hs_blocks *blocks, struct hs_page *page, unsigned index,
 			const struct hs_block *block)
 {
-	if (page->wide) {
+	if (page->form & HS_PAGE_WIDE) {
 		page->blocks[index] = *block;
 		return;
 	}
@@ -131,14 +131,31 @@ static inline unsigned count_bits(uint64_t word)
 	return (unsigned)(word * 0x0101010101010101u >> 56);
 }
 
-unsigned hs_blocks_packed_index(const struct hs_page *page, unsigned place)
+/* Where the block of a number is; HS_PAGE_BLOCKS: it is not there. */
+static unsigned index_of(const struct hs_page *page, unsigned place)
 {
 	unsigned index = 0, word = place / 64;
+	if (!(page->form & HS_PAGE_PACKED))
+		return place;
 	if (!(page->places[word] >> place % 64 & 1))
 		return HS_PAGE_BLOCKS;
 	for (unsigned i = 0; i < word; i++)
 		index += count_bits(page->places[i]);
 	return index + count_bits(page->places[word] & ((1ULL << place % 64) - 1));
+}
+
+bool hs_blocks_end_apart(const struct hs_blocks *blocks, struct hs_page *page, unsigned place,
+			 struct hs_block *block)
+{
+	unsigned index = index_of(page, place);
+	if (index == HS_PAGE_BLOCKS)
+		return false;
+	*block = read_block(blocks, page, index);
+	if (page->form & HS_PAGE_WIDE)
+		page->blocks[index].group = HS_BLOCK_DEAD;
+	else
+		page->small[index].group = HS_BLOCK_DEAD;
+	return true;
 }
 
 /* ---- opening --------------------------------------------------------------------------------------------
@@ -178,7 +195,7 @@ void hs_blocks_begin_wide(struct hs_blocks *blocks, const struct hs_block *block
 {
 	struct hs_page *page = blocks->open;
 	unsigned place = (unsigned)(blocks->count % HS_PAGE_BLOCKS);
-	if (!page->wide) {
+	if (!(page->form & HS_PAGE_WIDE)) {
 		struct hs_page *wide = make_page(blocks, HS_PAGE_BLOCKS, true);
 		blocks->several_threads |= block->thread != page->thread;
 		start_page(wide, HS_PAGE_BLOCKS, block);
@@ -194,15 +211,39 @@ void hs_blocks_begin_wide(struct hs_blocks *blocks, const struct hs_block *block
 /* ---- packing --------------------------------------------------------------------------------------------
  */
 
+/* Bit i: block i of these 64 lives. */
+static uint64_t find_living(const struct hs_small_block *blocks)
+{
+	const __m128 dead = _mm_castsi128_ps(_mm_set1_epi32((int)HS_BLOCK_DEAD));
+	uint64_t alive = 0;
+	for (unsigned i = 0; i < 64; i += 4) {
+		__m128 low = _mm_loadu_ps((const float *)&blocks[i]),
+		       high = _mm_loadu_ps((const float *)&blocks[i + 2]);
+		__m128i groups = _mm_castps_si128(_mm_shuffle_ps(low, high, _MM_SHUFFLE(3, 1, 3, 1)));
+		unsigned ended = (unsigned)_mm_movemask_ps(
+			_mm_castsi128_ps(_mm_cmpeq_epi32(groups, _mm_castps_si128(dead))));
+		alive |= (uint64_t)(ended ^ 15) << i;
+	}
+	return alive;
+}
+
 /* The indices of the live blocks of a page, and their numbers as in page->places. Returns how many there are.
  */
 static unsigned find_live(const struct hs_page *page, uint8_t *indices, uint64_t *places)
 {
 	unsigned count = 0, index = 0;
 	for (unsigned w = 0; w < HS_PAGE_WORDS; w++) {
-		uint64_t rest = page->packed ? page->places[w] : UINT64_MAX;
-		for (places[w] = 0; rest; rest &= rest - 1, index++) {
-			uint32_t group = page->wide ? page->blocks[index].group : page->small[index].group;
+		uint64_t rest = page->form & HS_PAGE_PACKED ? page->places[w] : UINT64_MAX;
+		places[w] = 0;
+		if (page->form == 0) { /* most of them */
+			rest = places[w] = find_living(&page->small[w * 64]);
+			for (; rest; rest &= rest - 1)
+				indices[count++] = (uint8_t)(w * 64 + (unsigned)__builtin_ctzll(rest));
+			continue;
+		}
+		for (; rest; rest &= rest - 1, index++) {
+			bool wide = page->form & HS_PAGE_WIDE;
+			uint32_t group = wide ? page->blocks[index].group : page->small[index].group;
 			bool alive = group != HS_BLOCK_DEAD; /* which cannot be foreseen: no branch */
 			indices[count] = (uint8_t)index;
 			count += alive;
@@ -227,7 +268,7 @@ static struct hs_page *pack(const struct hs_blocks *blocks, struct hs_page *page
 	}
 	struct hs_page *packed = make_page(blocks, count, wide);
 	start_page(packed, count, &first);
-	packed->packed = true;
+	packed->form |= HS_PAGE_PACKED;
 	memcpy(packed->places, places, sizeof packed->places);
 	for (unsigned i = 0; i < count; i++)
 		write_block(blocks, packed, i, &live[i]);
@@ -264,7 +305,7 @@ void hs_blocks_each(struct hs_blocks *blocks,
 		uint64_t rest = blocks->count - first;
 		unsigned begun = rest < HS_PAGE_BLOCKS ? (unsigned)rest : HS_PAGE_BLOCKS;
 		for (unsigned place = 0; page && place < begun; place++) {
-			unsigned index = page->packed ? hs_blocks_packed_index(page, place) : place;
+			unsigned index = index_of(page, place);
 			if (index == HS_PAGE_BLOCKS)
 				continue;
 			struct hs_block block = read_block(blocks, page, index);
@@ -279,7 +320,7 @@ void hs_blocks_free(struct hs_blocks *blocks)
 	for (size_t s = 0; s < blocks->shelf_count; s++) {
 		struct hs_shelf *shelf = blocks->shelves[s];
 		for (unsigned p = 0; shelf && p < HS_SHELF_PAGES; p++)
-			if (shelf->pages[p] && (shelf->pages[p]->wide || shelf->pages[p]->packed))
+			if (shelf->pages[p] && shelf->pages[p]->form)
 				free(shelf->pages[p]);
 		free(shelf);
 	}

@@ -32,12 +32,17 @@ struct hs_birth {
 	uint32_t us, bytes;
 };
 
+/* 0: small blocks, of which block i has number i of the page. */
+enum hs_page_form {
+	HS_PAGE_WIDE = 1,   /* not all blocks are small ones */
+	HS_PAGE_PACKED = 2, /* it has only those that were live at that time */
+};
+
 struct hs_page {
 	uint16_t live;   /* blocks; in the open page also those that have not begun */
 	uint16_t sparse; /* with no more live ones it is packed, or given back */
 	uint16_t capacity;
-	bool wide;       /* not all blocks are small ones */
-	bool packed;     /* else block i has number i of the page */
+	uint8_t form;    /* bits of enum hs_page_form */
 	uint32_t thread; /* HS_NO_THREAD: it is wide */
 	uint64_t first_us, first_bytes;
 	/* Packed: blocks with these numbers (bit i of all words together) are here, in their order. */
@@ -75,8 +80,9 @@ void hs_blocks_free(struct hs_blocks *blocks);
 void hs_blocks_open_page(struct hs_blocks *blocks, const struct hs_block *first);
 void hs_blocks_begin_wide(struct hs_blocks *blocks, const struct hs_block *block);
 void hs_blocks_tidy(struct hs_blocks *blocks, uint64_t number);
-/* HS_PAGE_BLOCKS: it is not there. */
-unsigned hs_blocks_packed_index(const struct hs_page *page, unsigned place);
+/* Copies the block of a number and marks it as dead; returns false if it is not there. */
+bool hs_blocks_end_apart(const struct hs_blocks *blocks, struct hs_page *page, unsigned place,
+			 struct hs_block *block);
 
 #define HS_BLOCKS_INLINE static inline __attribute__((always_inline))
 
@@ -86,20 +92,21 @@ HS_BLOCKS_INLINE struct hs_birth *hs_page_births(struct hs_page *page)
 }
 
 /* Adds the next allocation's block. births: blocks->births. */
-HS_BLOCKS_INLINE void hs_blocks_begin(struct hs_blocks *blocks, bool births, const struct hs_block *block)
+HS_BLOCKS_INLINE void hs_blocks_begin(struct hs_blocks *blocks, bool births, uint64_t size, uint32_t group,
+				      uint32_t thread, uint64_t born_us, uint64_t born_bytes)
 {
 	unsigned place = (unsigned)(blocks->count % HS_PAGE_BLOCKS);
 	if (place == 0)
-		hs_blocks_open_page(blocks, block);
+		hs_blocks_open_page(blocks, &(struct hs_block){size, group, thread, born_us, born_bytes});
 	struct hs_page *page = blocks->open;
-	uint64_t us = births ? block->born_us - page->first_us : 0,
-		 bytes = births ? block->born_bytes - page->first_bytes : 0;
-	if (__builtin_expect(block->thread == page->thread && (block->size | us | bytes) <= UINT32_MAX, 1)) {
-		page->small[place] = (struct hs_small_block){(uint32_t)block->size, block->group};
+	uint64_t us = births ? born_us - page->first_us : 0,
+		 bytes = births ? born_bytes - page->first_bytes : 0;
+	if (__builtin_expect(thread == page->thread && (size | us | bytes) <= UINT32_MAX, 1)) {
+		page->small[place] = (struct hs_small_block){(uint32_t)size, group};
 		if (births)
 			hs_page_births(page)[place] = (struct hs_birth){(uint32_t)us, (uint32_t)bytes};
 	} else {
-		hs_blocks_begin_wide(blocks, block);
+		hs_blocks_begin_wide(blocks, &(struct hs_block){size, group, thread, born_us, born_bytes});
 	}
 	blocks->count++;
 }
@@ -113,26 +120,23 @@ HS_BLOCKS_INLINE bool hs_blocks_end(struct hs_blocks *blocks, bool births, uint6
 		return false;
 	struct hs_shelf *shelf = blocks->shelves[number / HS_PAGE_BLOCKS / HS_SHELF_PAGES];
 	struct hs_page *page = shelf ? shelf->pages[number / HS_PAGE_BLOCKS % HS_SHELF_PAGES] : NULL;
-	unsigned index = (unsigned)(number % HS_PAGE_BLOCKS);
+	unsigned place = (unsigned)(number % HS_PAGE_BLOCKS);
 	if (!page)
 		return false;
-	if (page->packed) {
-		index = hs_blocks_packed_index(page, index);
-		if (index == HS_PAGE_BLOCKS)
-			return false;
-	}
-	if (__builtin_expect(page->wide, 0)) {
-		*block = page->blocks[index];
-		page->blocks[index].group = HS_BLOCK_DEAD;
-	} else {
-		*block = (struct hs_block){.size = page->small[index].size,
-					   .group = page->small[index].group,
-					   .thread = page->thread};
+	if (__builtin_expect(page->form == 0, 1)) {
+		struct hs_small_block *small = &page->small[place];
+		*block =
+			(struct hs_block){.size = small->size, .group = small->group, .thread = page->thread};
 		if (births) {
-			block->born_us = page->first_us + hs_page_births(page)[index].us;
-			block->born_bytes = page->first_bytes + hs_page_births(page)[index].bytes;
+			block->born_us = page->first_us + hs_page_births(page)[place].us;
+			block->born_bytes = page->first_bytes + hs_page_births(page)[place].bytes;
 		}
-		page->small[index].group = HS_BLOCK_DEAD;
+		small->group = HS_BLOCK_DEAD;
+	} else {
+		struct hs_block apart; /* so that *block may be in registers */
+		if (!hs_blocks_end_apart(blocks, page, place, &apart))
+			return false;
+		*block = apart;
 	}
 	if (block->group == HS_BLOCK_DEAD)
 		return false;

@@ -197,8 +197,18 @@ static inline int take_far(struct far *far, struct hs_event *event)
 	return 0;
 }
 
+/* A code as it stands in an event. */
+static inline uint32_t shorten(struct hs_events *all, uint64_t code)
+{
+	if (__builtin_expect(code < HS_CODE_LARGE, 1))
+		return (uint32_t)code;
+	all->large[all->large_count] = code;
+	return HS_CODE_LARGE + all->large_count++;
+}
+
 /* Events that are no copies. */
 static inline __attribute__((always_inline)) int unpack_events_of(struct column *columns, struct far *far,
+								  struct hs_events *all,
 								  struct hs_event *events, uint32_t count,
 								  bool sizes_apart)
 {
@@ -210,23 +220,24 @@ static inline __attribute__((always_inline)) int unpack_events_of(struct column 
 	for (uint32_t i = 0; i < count; i++) {
 		struct hs_event *event = &events[i];
 		unsigned code = *kinds.at++, kind = code % HS_EVENT_KINDS;
-		uint64_t node = 0;
-		*event = (struct hs_event){.kind = (uint8_t)code};
+		uint64_t node = 0, size = 0, end = 0;
 		if (kind != HS_EVENT_FREE) {
 			if (take_next(&nodes, &node) != 0 ||
-			    (!sizes_apart && take_next(&sizes, &event->size) != 0) ||
+			    (!sizes_apart && take_next(&sizes, &size) != 0) ||
 			    (sizes_apart && kind == HS_EVENT_RESIZE))
 				return -1;
-			event->node = node < UINT32_MAX ? (uint32_t)node : UINT32_MAX;
+			if (node > UINT32_MAX)
+				node = UINT32_MAX;
 		}
-		if (kind == HS_EVENT_ALLOC) {
-			if (code != kind)
-				return -1;
-			continue;
-		}
-		if (code >= HS_EVENT_KINDS * HS_LANES || take_next(&ended, &event->ended) != 0)
+		if (kind != HS_EVENT_ALLOC && take_next(&ended, &end) != 0)
 			return -1;
-		if (event->ended == HS_ENDED_FAR) {
+		if (code >= (kind == HS_EVENT_ALLOC ? 1 : HS_EVENT_KINDS * HS_LANES))
+			return -1;
+		*event = (struct hs_event){.size = shorten(all, size),
+					   .ended = shorten(all, end),
+					   .node = (uint32_t)node,
+					   .kind = (uint8_t)code};
+		if (end == HS_ENDED_FAR) {
 			event->is_far = true;
 			if (code != kind || take_far(far, event) != 0)
 				return -1;
@@ -239,11 +250,11 @@ static inline __attribute__((always_inline)) int unpack_events_of(struct column 
 	return 0;
 }
 
-static int unpack_events(struct column *columns, struct far *far, struct hs_event *events, uint32_t count,
-			 bool sizes_apart)
+static int unpack_events(struct column *columns, struct far *far, struct hs_events *all, uint32_t at,
+			 uint32_t count)
 {
-	return sizes_apart ? unpack_events_of(columns, far, events, count, true)
-			   : unpack_events_of(columns, far, events, count, false);
+	return all->sizes_apart ? unpack_events_of(columns, far, all, all->events + at, count, true)
+				: unpack_events_of(columns, far, all, all->events + at, count, false);
 }
 
 /* `count` events that are those `distance` before them, which they may overlap. */
@@ -265,7 +276,6 @@ static int unpack_all(struct column *columns, struct hs_events *all)
 {
 	struct hs_event *events = all->events;
 	uint32_t count = all->count;
-	bool sizes_apart = all->sizes_apart;
 	struct column copies = columns[HS_COLUMN_COPIES];
 	struct far far;
 	uint32_t at = 0;
@@ -275,7 +285,7 @@ static int unpack_all(struct column *columns, struct hs_events *all)
 		uint64_t plain, copied, distance;
 		if (take_next(&copies, &plain) != 0 || take_next(&copies, &copied) != 0 ||
 		    take_next(&copies, &distance) != 0 || plain > count - at ||
-		    unpack_events(columns, &far, events + at, (uint32_t)plain, sizes_apart) != 0)
+		    unpack_events(columns, &far, all, at, (uint32_t)plain) != 0)
 			return -1;
 		at += (uint32_t)plain;
 		if (copied > count - at || distance == 0 || distance > at)
@@ -284,7 +294,7 @@ static int unpack_all(struct column *columns, struct hs_events *all)
 			return -1;
 		at += (uint32_t)copied;
 	}
-	if (unpack_events(columns, &far, events + at, count - at, sizes_apart) != 0 || far.next != far.end)
+	if (unpack_events(columns, &far, all, at, count - at) != 0 || far.next != far.end)
 		return -1;
 	for (enum hs_column i = 0; i < HS_COLUMN_FAR_LOW; i++)
 		if (i != HS_COLUMN_COPIES && i != HS_COLUMN_THREAD && i != HS_COLUMN_TIME &&
@@ -329,7 +339,7 @@ int hs_events_unpack(const uint8_t *payload, const struct hs_member *member, str
 	struct column columns[HS_COLUMNS] = {0}, sizes[HS_SIZE_PARTS];
 	uint64_t head[6]; /* previous time, from there to the last, allocations, unit, grain, sizes */
 	events->count = member->items;
-	events->run_count = 0;
+	events->run_count = events->large_count = 0;
 	memset(events->lane_events, 0, sizeof events->lane_events);
 	if (events->count > HS_EVENTS_A_MEMBER)
 		return hs_fail(error, "it claims %u events", events->count);

@@ -7,22 +7,30 @@
 /* What the columns say of an event, coded against the state that runs through the file (FORMAT.md), until
  * hs_tracker_track puts in its place what that means; 0 where its kind has nothing. */
 struct hs_event {
-	uint64_t size;  /* tracked: of the block that begins or, with a free, ends */
-	uint64_t ended; /* tracked, with a free: us that the block lived, if somebody wants to know */
-	uint32_t node;  /* code UINT32_MAX: out of range. Tracked: the block's group */
+	union {
+		struct {
+			uint32_t size,
+				ended; /* codes, or HS_CODE_LARGE + where in events->large they stand */
+		};
+		uint64_t bytes; /* tracked: of the block that begins or, with a free, ends */
+	};
+	uint32_t node; /* code UINT32_MAX: out of range. Tracked: the block's group */
 	/* enum hs_event_kind; and HS_EVENT_KINDS times the lanes from here on to the block's that it ends.
 	 * Tracked: and HS_EVENT_... */
 	uint8_t kind;
 	bool is_far; /* unpacked: the ended block's code stood in the far columns */
 };
 
+#define HS_CODE_LARGE (UINT32_MAX - HS_LARGE_CODES_MOST)
+enum { HS_LARGE_CODES_MOST = 2 * HS_EVENTS_A_MEMBER };
+
 enum {
 	HS_EVENT_FIRST = HS_EVENT_KINDS,         /* begins the first block of its group */
 	HS_EVENT_TEMPORARY = HS_EVENT_KINDS * 2, /* frees the latest block that its thread allocated */
 };
 
-/* The block that a realloc ends. */
-struct hs_replaced {
+/* The block that a realloc ends; or a free, if somebody wants to know how long it lived. */
+struct hs_ended {
 	uint64_t size, lived_us;
 	uint32_t group;
 };
@@ -37,6 +45,8 @@ struct hs_events {
 	uint64_t resolution_us; /* times are wrong by less; 1: exact */
 	uint32_t lane_events[HS_LANES];
 	struct hs_event events[HS_EVENTS_A_MEMBER]; /* lane by lane */
+	uint32_t large_count;
+	uint64_t large[HS_LARGE_CODES_MOST];
 	/* Sizes apart: the events have none, but `sizes`. Those of a lane, at nodes with the same id modulo
 	 * HS_SIZE_PARTS, stand from sizes_begin on (tracker moves it to the end) to sizes_end. */
 	bool sizes_apart;
@@ -50,8 +60,8 @@ struct hs_events {
 
 	uint32_t tracked;  /* so many events, in the order of the file, could be tracked; all if... */
 	const char *wrong; /* ...this is NULL, else it says what is wrong with the next one */
-	uint32_t replaced_count;
-	struct hs_replaced replaced[HS_EVENTS_A_MEMBER]; /* of the tracked reallocs, in their order */
+	uint32_t ended_count;
+	struct hs_ended ended[HS_EVENTS_A_MEMBER]; /* in the order of the tracked events that end them */
 };
 
 /* Instead of what is wrong with an event: it does not matter. */

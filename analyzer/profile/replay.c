@@ -82,7 +82,7 @@ IN_PASS struct hs_group_state *begin_block(struct hs_replay_state *state, struct
 					   const struct hs_event *event, uint64_t now_us, enum pass pass)
 {
 	uint32_t group = event->node;
-	uint64_t size = event->size;
+	uint64_t size = event->bytes;
 	bool selected = pass != PASS_FULL || group != HS_LEFT_OUT;
 	if (__builtin_expect(event->kind & HS_EVENT_FIRST, 0))
 		begin_group(state, group);
@@ -125,29 +125,29 @@ static void count_life(struct hs_replay_state *state, uint32_t group, uint64_t s
 	counts->lifetime_us += lived_us;
 }
 
-static void end_selected(struct hs_replay_state *state, struct hs_heap *heap, const struct hs_replaced *block,
+static void end_selected(struct hs_replay_state *state, struct hs_heap *heap, struct hs_ended block,
 			 uint64_t now_us)
 {
 	const struct hs_watch *watch = state->tracker.how.watch;
-	count_life(state, block->group, block->size, block->lived_us, true);
-	heap->selected_bytes -= block->size;
+	count_life(state, block.group, block.size, block.lived_us, true);
+	heap->selected_bytes -= block.size;
 	heap->selected_blocks--;
 	if (watch)
-		watch->end(watch->context, block->group, block->size, now_us);
+		watch->end(watch->context, block.group, block.size, now_us);
 }
 
 /* Returns the counts that the block came from. */
 IN_PASS struct hs_group_state *end_block(struct hs_replay_state *state, struct hs_heap *heap,
-					 const struct hs_replaced *block, uint64_t now_us, enum pass pass)
+					 struct hs_ended block, uint64_t now_us, enum pass pass)
 {
-	if (pass == PASS_FULL && block->group != HS_LEFT_OUT)
+	if (pass == PASS_FULL && block.group != HS_LEFT_OUT)
 		end_selected(state, heap, block, now_us);
-	struct hs_group_state *counts = counts_of(state, block->group, pass);
+	struct hs_group_state *counts = counts_of(state, block.group, pass);
 	hs_replay_save_peak(heap, counts);
-	counts->ended_bytes += block->size;
+	counts->ended_bytes += block.size;
 	counts->ended++;
 	counts->lifetime_us += now_us;
-	heap->bytes -= block->size;
+	heap->bytes -= block.size;
 	heap->blocks--;
 	return counts;
 }
@@ -156,10 +156,10 @@ IN_PASS struct hs_group_state *end_block(struct hs_replay_state *state, struct h
  */
 
 IN_PASS void count_free(struct hs_replay_state *state, struct hs_heap *heap, const struct hs_event *event,
-			uint64_t now_us, enum pass pass)
+			uint64_t lived_us, uint64_t now_us, enum pass pass)
 {
-	struct hs_replaced block = {event->size, event->ended, event->node};
-	struct hs_group_state *counts = end_block(state, heap, &block, now_us, pass);
+	struct hs_ended block = {event->bytes, lived_us, event->node};
+	struct hs_group_state *counts = end_block(state, heap, block, now_us, pass);
 	if (event->kind & HS_EVENT_TEMPORARY) {
 		counts->temporary++;
 		counts->temporary_bytes += block.size;
@@ -173,16 +173,16 @@ IN_PASS void count_free(struct hs_replay_state *state, struct hs_heap *heap, con
 
 /* The old block ends and the new one begins in one step: maxima see only the outcome. */
 IN_PASS void count_realloc(struct hs_replay_state *state, struct hs_heap *heap, const struct hs_event *event,
-			   const struct hs_replaced *old, uint64_t now_us, enum pass pass)
+			   const struct hs_ended *old, uint64_t now_us, enum pass pass)
 {
-	end_block(state, heap, old, now_us, pass);
+	end_block(state, heap, *old, now_us, pass);
 	struct hs_group_state *counts = begin_block(state, heap, event, now_us, pass);
 	if (pass == PASS_FULL && (old->group != HS_LEFT_OUT || event->node != HS_LEFT_OUT))
 		state->selected_events++;
 	counts->reallocations++;
 	if (event->kind % HS_EVENT_KINDS == HS_EVENT_MOVE) {
 		counts->moved++;
-		counts->moved_bytes += old->size < event->size ? old->size : event->size;
+		counts->moved_bytes += old->size < event->bytes ? old->size : event->bytes;
 	}
 }
 
@@ -216,7 +216,7 @@ IN_PASS void count_member(struct hs_replay_state *state, const struct hs_events 
 {
 	struct hs_heap heap = state->heap; /* in registers, as far as they go */
 	const struct hs_event *lanes[HS_LANES], *next = events->events;
-	const struct hs_replaced *replaced = events->replaced;
+	const struct hs_ended *ended = events->ended;
 	for (unsigned i = 0; i < HS_LANES; i++) {
 		lanes[i] = next;
 		next += events->lane_events[i];
@@ -232,13 +232,14 @@ IN_PASS void count_member(struct hs_replay_state *state, const struct hs_events 
 			uint64_t now_us = events->times_us[at];
 			see_event(state, &heap, state->events + at, now_us, pass);
 			if (event->kind % HS_EVENT_KINDS == HS_EVENT_FREE) {
-				count_free(state, &heap, event, now_us, pass);
+				uint64_t lived_us = pass == PASS_FULL ? ended++->lived_us : 0;
+				count_free(state, &heap, event, lived_us, now_us, pass);
 			} else if (event->kind % HS_EVENT_KINDS == HS_EVENT_ALLOC) {
 				begin_block(state, &heap, event, now_us, pass);
 				if (pass == PASS_FULL)
 					state->selected_events += event->node != HS_LEFT_OUT;
 			} else {
-				count_realloc(state, &heap, event, replaced++, now_us, pass);
+				count_realloc(state, &heap, event, ended++, now_us, pass);
 			}
 		}
 	}

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* No block is larger than the address space (57 bits), and sums stay within 63 bits. */
-#define SIZE_MOST (1ULL << 57)
-#define SUM_MOST ((uint64_t)INT64_MAX - SIZE_MOST)
+/* No block is larger than the address space, and sums stay within 63 bits. */
+#define SIZE_MOST ((1ULL << 57) - 1)
+#define SUM_MOST (UINT64_MAX / 2)
 
 /* Of a table as large only those pages should be there that a lane needs. */
 enum { SPARSE_BYTES = 256 << 10 };
@@ -167,10 +167,17 @@ IN_LOOP struct hs_tracker_lane *ended_home(const struct turn *turn, unsigned fur
 						 : &turn->tracker->lanes[(place + further) % HS_LANES];
 }
 
+/* What an event's code stands for. */
+IN_LOOP uint64_t whole_code(const struct turn *turn, uint32_t code)
+{
+	return __builtin_expect(code < HS_CODE_LARGE, 1) ? code : turn->events->large[code - HS_CODE_LARGE];
+}
+
 /* The number of the block that the event ends. */
 IN_LOOP uint64_t decode_end(const struct turn *turn, const struct hs_tracker_lane *home, unsigned further,
-			    uint64_t code)
+			    const struct hs_event *event)
 {
+	uint64_t code = whole_code(turn, event->ended);
 	uint64_t *last_ended = &turn->lane->last_ended[further];
 	return *last_ended = code & 1 ? *last_ended + (uint64_t)hs_unzigzag(code >> 1)
 				      : home->blocks.count - 1 - (code >> 1);
@@ -178,14 +185,15 @@ IN_LOOP uint64_t decode_end(const struct turn *turn, const struct hs_tracker_lan
 
 /* The event's size, which stands apart and tells a realloc in place as well. Returns false if there is none.
  */
-static bool take_size(struct hs_events *events, size_t lane, uint32_t node, struct hs_event *event)
+static bool take_size(struct hs_events *events, size_t lane, uint32_t node, struct hs_event *event,
+		      uint64_t *size)
 {
 	uint32_t *next = &events->sizes_begin[lane][node % HS_SIZE_PARTS];
 	if (*next == events->sizes_end[lane][node % HS_SIZE_PARTS])
 		return false;
 	uint64_t value = events->sizes[(*next)++];
 	bool was_realloc = event->kind % HS_EVENT_KINDS == HS_EVENT_MOVE;
-	event->size = was_realloc ? value >> 1 : value;
+	*size = was_realloc ? value >> 1 : value;
 	if (was_realloc && value & 1)
 		event->kind += HS_EVENT_RESIZE - HS_EVENT_MOVE;
 	return true;
@@ -204,15 +212,15 @@ IN_LOOP const char *decode_beginning(struct turn *turn, struct hs_event *event)
 	}
 	turn->latest_place = place;
 	struct hs_remembered *own = &turn->remembered[place];
-	if (turn->sizes_apart &&
-	    !take_size(turn->events, (size_t)(turn->lane - turn->tracker->lanes), latest_node(turn), event))
-		return "an allocation has no size";
-	if (turn->sizes_apart)
-		own->size = event->size;
-	else if (event->size != 0)
-		own->size = event->size - 1;
-	event->size = own->size;
-	if (own->size > SIZE_MOST || turn->allocated_bytes > SUM_MOST)
+	if (turn->sizes_apart) {
+		size_t lane = (size_t)(turn->lane - turn->tracker->lanes);
+		if (!take_size(turn->events, lane, latest_node(turn), event, &own->size))
+			return "an allocation has no size";
+	} else if (event->size != 0) {
+		own->size = whole_code(turn, event->size) - 1;
+	}
+	event->bytes = own->size;
+	if (own->size > SIZE_MOST || turn->allocated_bytes + own->size > SUM_MOST)
 		return "an allocation has an impossible size";
 	return NULL;
 }
@@ -236,14 +244,13 @@ IN_LOOP void begin_block(struct turn *turn, struct hs_event *event, enum pass pa
 {
 	struct hs_blocks *blocks = &turn->lane->blocks;
 	bool first = false;
-	uint32_t group = choose_group(turn, event->size, &first, pass);
+	uint32_t group = choose_group(turn, event->bytes, &first, pass);
 	event->node = group;
 	event->kind = (uint8_t)(event->kind % HS_EVENT_KINDS + first * HS_EVENT_FIRST);
-	turn->allocated_bytes += event->size;
+	turn->allocated_bytes += event->bytes;
 	turn->latest[turn->thread] = blocks->count + 1;
-	hs_blocks_begin(
-		blocks, pass != PASS_NODES,
-		&(struct hs_block){event->size, group, turn->thread, turn->now_us, turn->allocated_bytes});
+	hs_blocks_begin(blocks, pass != PASS_NODES, event->bytes, group, turn->thread, turn->now_us,
+			turn->allocated_bytes);
 }
 
 /* Of a block that an event ends. Returns the time it lived, if somebody asks. */
@@ -257,6 +264,12 @@ IN_LOOP uint64_t end_life(const struct turn *turn, const struct hs_block *block,
 	return lived_us;
 }
 
+IN_LOOP void note_ended(struct turn *turn, const struct hs_block *block, uint64_t lived_us)
+{
+	struct hs_events *events = turn->events;
+	events->ended[events->ended_count++] = (struct hs_ended){block->size, lived_us, block->group};
+}
+
 static const char *const no_such_block = "an event ends a block that is not live";
 
 /* Returns NULL, or what is wrong. */
@@ -265,16 +278,16 @@ IN_LOOP const char *track_free(struct turn *turn, struct hs_event *event, enum p
 	struct hs_block block;
 	unsigned further = event->kind / HS_EVENT_KINDS;
 	struct hs_tracker_lane *home = ended_home(turn, further);
-	uint64_t number = decode_end(turn, home, further, event->ended);
+	uint64_t number = decode_end(turn, home, further, event);
 	if (!hs_blocks_end(&home->blocks, pass != PASS_NODES, number, &block))
 		return no_such_block;
 	uint64_t lived_us = end_life(turn, &block, pass);
 	bool temporary = turn->latest[block.thread] == number + 1;
 	event->kind = (uint8_t)(HS_EVENT_FREE + temporary * HS_EVENT_TEMPORARY);
-	event->size = block.size;
+	event->bytes = block.size;
 	event->node = block.group;
 	if (pass == PASS_FULL)
-		event->ended = lived_us;
+		note_ended(turn, &block, lived_us);
 	return NULL;
 }
 
@@ -289,17 +302,15 @@ IN_LOOP const char *track_allocation(struct turn *turn, struct hs_event *event, 
 IN_LOOP const char *track_realloc(struct turn *turn, struct hs_event *event, enum pass pass)
 {
 	struct hs_block block;
-	struct hs_events *events = turn->events;
 	unsigned further = event->kind / HS_EVENT_KINDS;
 	struct hs_tracker_lane *home = ended_home(turn, further);
-	uint64_t number = decode_end(turn, home, further, event->ended);
+	uint64_t number = decode_end(turn, home, further, event);
 	const char *wrong = decode_beginning(turn, event);
 	if (wrong)
 		return wrong;
 	if (!hs_blocks_end(&home->blocks, pass != PASS_NODES, number, &block))
 		return no_such_block;
-	events->replaced[events->replaced_count++] =
-		(struct hs_replaced){block.size, end_life(turn, &block, pass), block.group};
+	note_ended(turn, &block, end_life(turn, &block, pass));
 	begin_block(turn, event, pass);
 	return NULL;
 }
@@ -323,7 +334,8 @@ IN_LOOP struct hs_event *track_run_of(struct hs_tracker *tracker, struct hs_trac
 	const uint64_t *times_us = &events->times_us[events->tracked];
 	const char *wrong = NULL;
 	for (struct hs_event *end = lane->next; event < end; event++) {
-		turn.now_us = *times_us++;
+		if (pass != PASS_NODES)
+			turn.now_us = *times_us++;
 		if (pass == PASS_FULL)
 			tracker->now_us = turn.now_us;
 		if (pass == PASS_FULL && tracker->choice.stop && turn.now_us > tracker->choice.filter->at_us)
@@ -448,7 +460,7 @@ static void track_all(struct hs_tracker *tracker, struct hs_events *events)
 
 void hs_tracker_track(struct hs_tracker *tracker, struct hs_events *events)
 {
-	events->tracked = events->replaced_count = 0;
+	events->tracked = events->ended_count = 0;
 	events->wrong = NULL;
 	if (tracker->stopped || events->allocations_before != allocations_begun(tracker) ||
 	    events->previous_us != tracker->now_us) {

@@ -103,7 +103,7 @@ static inline void hs_tracker_note_life(struct hs_replay *out, const struct hs_b
 }
 
 /* Replaces the codes of the next member by what they mean (struct hs_event); sets events->tracked, wrong and
- * replaced. */
+ * ended. */
 void hs_tracker_track(struct hs_tracker *tracker, struct hs_events *events);
 /* Frees the lanes, which have the most of it. */
 void hs_tracker_free_lanes(struct hs_tracker *tracker);
