@@ -1,6 +1,7 @@
 /* Counts of small recordings, worked out by hand, and of random ones, worked out by a slow replay of our own.
  */
 #include "check.h"
+#include "profile/filter.h"
 #include "profile/profile.h"
 #include "writer.h"
 
@@ -573,9 +574,44 @@ static void slow_end(uint64_t number, uint64_t now)
 	slow_heap -= block->size;
 }
 
+/* The same by nodes: with all counts but maxima and, without a filter, histograms. */
+static void check_by_node(struct hs_profile *profile, uint64_t count)
+{
+	static const uint64_t none[65];
+	struct hs_replay_how how = {.by_node = true};
+	struct hs_filter filter = HS_FILTER_ALL;
+	struct hs_replay replay;
+	struct hs_error error = {""};
+	CHECK(hs_replay_run_as(profile, NULL, 0, &how, &replay, &error) == 0);
+	CHECK_NUMBER(replay.group_count, GROUPS - 1);
+	CHECK_NUMBER(replay.group_of_node[0], UINT32_MAX);
+	for (int node = 1; node < GROUPS; node++) {
+		struct hs_counts counts = expected[node];
+		counts.max_bytes = counts.max_blocks = 0;
+		CHECK(replay.node_used[node]);
+		CHECK(memcmp(&replay.groups[replay.group_of_node[node]], &counts, sizeof counts) == 0);
+	}
+	CHECK(memcmp(replay.lifetime_blocks, none, sizeof none) == 0);
+	hs_replay_free(&replay);
+
+	uint64_t large = 0, large_bytes = 0;
+	for (uint64_t i = 0; i < count; i++) {
+		large += slow[i].size >= 1000;
+		large_bytes += slow[i].size >= 1000 ? slow[i].size : 0;
+	}
+	filter.least_bytes = 1000;
+	profile->filter = &filter;
+	CHECK(hs_replay_run_as(profile, NULL, 0, &how, &replay, &error) == 0);
+	CHECK_NUMBER(replay.totals.counts.allocations, large);
+	CHECK_NUMBER(replay.totals.counts.allocated_bytes, large_bytes);
+	CHECK_NUMBER(replay.all.counts.allocations, count);
+	hs_replay_free(&replay);
+	profile->filter = NULL;
+}
+
 /* 500,000 events. Of 20 threads some share a lane; blocks of any age end, so that pages of all kinds come up:
- * open, whole, packed, packed again, dead; and packed ones whose sizes or times do not fit in 32 bits, or in
- * 16, or do, if there is one thread with small blocks. */
+ * open, whole, packed, packed again, dead; and wide ones, whose sizes or times do not fit in 32 bits or which
+ * have several threads' blocks. */
 static void test_random_events(uint32_t threads, uint64_t size_end, uint64_t large_end)
 {
 	struct writer w;
@@ -645,6 +681,7 @@ static void test_random_events(uint32_t threads, uint64_t size_end, uint64_t lar
 		CHECK(memcmp(&o.replay.groups[g], &expected[g], sizeof expected[g]) == 0);
 	CHECK(memcmp(o.replay.lifetime_bytes_blocks, slow_lived_bytes, sizeof slow_lived_bytes) == 0);
 	CHECK(!strstr(o.profile->facts.warning, "damaged"));
+	check_by_node(o.profile, count);
 	end(&o);
 }
 
