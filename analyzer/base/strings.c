@@ -5,13 +5,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* FNV-1a, 64 bits. */
+/* Both halves of the product of each eight bytes and what came before (as in wyhash). */
+static uint64_t mix(uint64_t sum, uint64_t word)
+{
+	unsigned __int128 product = (unsigned __int128)(sum ^ word) * 0x9e3779b97f4a7c15ULL;
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
 static uint64_t hash(const char *text, size_t bytes)
 {
-	uint64_t sum = 14695981039346656037ULL;
-	for (size_t i = 0; i < bytes; i++)
-		sum = (sum ^ (uint8_t)text[i]) * 1099511628211ULL;
-	return sum ^ sum >> 32;
+	uint64_t sum = bytes ^ 0xc4ceb9fe1a85ec53ULL, word = 0;
+	for (; bytes > sizeof word; bytes -= sizeof word, text += sizeof word) {
+		memcpy(&word, text, sizeof word);
+		sum = mix(sum, word);
+	}
+	word = 0;
+	memcpy(&word, text, bytes);
+	return mix(sum, word);
 }
 
 static void place(struct hs_strings *strings, uint32_t index)

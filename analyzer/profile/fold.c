@@ -392,34 +392,43 @@ const char *hs_fold_crate(const char *function, size_t *bytes)
 /* ---- all ------------------------------------------------------------------------------------------------
  */
 
-bool hs_fold_is_internal(const char *function, unsigned groups)
+static bool is_internal(const char *function, const struct name *name, unsigned groups)
 {
-	struct name name = find_name(function);
 	for (const struct hs_fold_rule *rule = hs_fold_rules; rule->group; rule++) {
-		if (!(rule->group & groups) || *rule->text != *name.start)
+		if (!(rule->group & groups) || *rule->text != *name->start)
 			continue;
-		if (rule->how == HS_FOLD_NAME && name_is(&name, rule->text))
+		if (rule->how == HS_FOLD_NAME && name_is(name, rule->text))
 			return true;
-		if (rule->how == HS_FOLD_START && name_starts(&name, rule->text))
+		if (rule->how == HS_FOLD_START && name_starts(name, rule->text))
 			return true;
-		if (rule->how == HS_FOLD_NAMESPACE && in_namespace(&name, rule->text))
+		if (rule->how == HS_FOLD_NAMESPACE && in_namespace(name, rule->text))
 			return true;
 	}
 	/* A C++ namespace may be called core or alloc: Rust names have no argument list. */
-	return !name.arguments && is_rust_internal(function, groups);
+	return !name->arguments && is_rust_internal(function, groups);
+}
+
+bool hs_fold_is_internal(const char *function, unsigned groups)
+{
+	struct name name = find_name(function);
+	return is_internal(function, &name, groups);
 }
 
 void hs_fold_mark(struct hs_profile *profile, unsigned groups)
 {
-	enum { UNKNOWN, NO, YES };
+	enum { KNOWN = 1, INTERNAL = 2, RUST = 4 };
 	uint8_t *known = hs_allocate_zero(profile->strings.count, sizeof *known);
 	for (uint32_t i = 0; i < profile->frame_count; i++) {
 		struct hs_frame *frame = &profile->frames[i];
 		uint8_t *answer = &known[frame->function];
-		if (*answer == UNKNOWN)
-			*answer = hs_fold_is_internal(profile->strings.items[frame->function], groups) ? YES
-												       : NO;
-		frame->internal = *answer == YES;
+		if (!*answer) {
+			const char *function = profile->strings.items[frame->function];
+			struct name name = find_name(function);
+			*answer = (uint8_t)(KNOWN + INTERNAL * is_internal(function, &name, groups) +
+					    RUST * is_internal(function, &name, HS_FOLD_RUST));
+		}
+		frame->internal = *answer & INTERNAL;
+		frame->rust = *answer & RUST;
 	}
 	free(known);
 }

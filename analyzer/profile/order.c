@@ -28,54 +28,70 @@ static uint32_t *rank_strings(const struct hs_profile *profile)
 	return ranks;
 }
 
-/* A frame, so that numbers decide. */
+/* What is seen of a frame, so that numbers decide, the first one first: function and file; line and module;
+ * the address if there is no name. */
+enum { KEYS = 3 };
 struct seen {
-	uint32_t function, file, line, module;
-	uint64_t address; /* 0 if there is a name */
-	uint32_t frame;
+	uint64_t keys[KEYS];
 };
 
-static int compare_seen(const void *left, const void *right)
+/* One pass of sort_seen: by 8 bits of a key. Writes the order to `sorted`. */
+static void sort_by_byte(const struct seen *seen, uint32_t count, unsigned key, unsigned shift,
+			 const uint32_t *order, uint32_t *sorted)
 {
-	const struct seen *a = left, *b = right;
-	if (a->function != b->function)
-		return a->function < b->function ? -1 : 1;
-	if (a->file != b->file)
-		return a->file < b->file ? -1 : 1;
-	if (a->line != b->line)
-		return a->line < b->line ? -1 : 1;
-	if (a->module != b->module)
-		return a->module < b->module ? -1 : 1;
-	return (a->address > b->address) - (a->address < b->address);
+	uint32_t next[256] = {0};
+	for (uint32_t i = 0; i < count; i++)
+		next[seen[i].keys[key] >> shift & 0xff]++;
+	for (uint32_t value = 0, before = 0; value < 256; value++) {
+		uint32_t same = next[value];
+		next[value] = before;
+		before += same;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		sorted[next[seen[order[i]].keys[key] >> shift & 0xff]++] = order[i];
+}
+
+/* The order of the frames, byte by byte from the least significant one: hardly any of them differ in more
+ * than a few. The caller frees it. */
+static uint32_t *sort_seen(const struct seen *seen, uint32_t count)
+{
+	uint32_t *order = hs_allocate_zero(count, sizeof *order),
+		 *other = hs_allocate_zero(count, sizeof *other);
+	for (uint32_t i = 0; i < count; i++)
+		order[i] = i;
+	for (unsigned key = KEYS; key-- > 0;) {
+		uint64_t differ = 0;
+		for (uint32_t i = 1; i < count; i++)
+			differ |= seen[i].keys[key] ^ seen[0].keys[key];
+		for (unsigned shift = 0; shift < 64; shift += 8) {
+			if ((differ >> shift & 0xff) == 0)
+				continue;
+			sort_by_byte(seen, count, key, shift, order, other);
+			uint32_t *sorted = other;
+			other = order;
+			order = sorted;
+		}
+	}
+	free(other);
+	return order;
 }
 
 void hs_frames_rank(struct hs_profile *profile)
 {
 	uint32_t *strings = rank_strings(profile);
 	struct seen *seen = hs_allocate_zero(profile->frame_count, sizeof *seen);
-	/* by function first, which takes no comparison; a function has few frames */
-	uint32_t *next = hs_allocate_zero((size_t)profile->strings.count + 1, sizeof *next);
-	for (uint32_t i = 0; i < profile->frame_count; i++)
-		next[strings[profile->frames[i].function] + 1]++;
-	for (uint32_t i = 0; i < profile->strings.count; i++)
-		next[i + 1] += next[i];
 	for (uint32_t i = 0; i < profile->frame_count; i++) {
 		const struct hs_frame *frame = &profile->frames[i];
-		uint32_t function = strings[frame->function];
-		seen[next[function]++] = (struct seen){function,
-						       strings[frame->file],
-						       frame->line,
-						       frame->module,
-						       frame->function ? 0 : frame->address,
-						       i};
+		seen[i] = (struct seen){{(uint64_t)strings[frame->function] << 32 | strings[frame->file],
+					 (uint64_t)frame->line << 32 | frame->module,
+					 frame->function ? 0 : frame->address}};
 	}
-	for (uint32_t i = 0, first = 0; i < profile->strings.count; first = next[i++])
-		qsort(&seen[first], next[i] - first, sizeof *seen, compare_seen);
-	free(next);
+	uint32_t *order = sort_seen(seen, profile->frame_count);
 	for (uint32_t i = 0, rank = 0; i < profile->frame_count; i++) {
-		rank += i && compare_seen(&seen[i - 1], &seen[i]) != 0;
-		profile->frames[seen[i].frame].rank = rank;
+		rank += i && memcmp(&seen[order[i - 1]], &seen[order[i]], sizeof *seen) != 0;
+		profile->frames[order[i]].rank = rank;
 	}
+	free(order);
 	free(seen);
 	free(strings);
 }

@@ -44,6 +44,7 @@ struct hs_frame {
 	uint64_t address;  /* return address - 1, link-time; 0 for the marks "cut" and "broken" */
 	bool inlined;      /* into the next frame outwards */
 	bool internal;     /* allocator or container plumbing (fold.c) */
+	bool rust;         /* of Rust's standard library (fold.c) */
 	uint32_t rank;     /* in the order of hs_frames_compare; the same if they look the same */
 };
 

@@ -28,9 +28,15 @@ bool hs_suppression_matches(const char *pattern, const char *text)
 		if (!*text)
 			return false;
 		/* The first place where the piece stands is taken; there is no second try. */
-		size_t length = strcspn(pattern, "*$"), left = strlen(text);
-		const char *found = memmem(text, left, pattern, length);
-		if (!found || (at_start && found != text))
+		size_t length = strcspn(pattern, "*$");
+		const char *found;
+		if (at_start)
+			found = strncmp(text, pattern, length) == 0 ? text : NULL;
+		else if (pattern[length]) /* strstr is faster */
+			found = memmem(text, strlen(text), pattern, length);
+		else
+			found = strstr(text, pattern);
+		if (!found)
 			return false;
 		text = found + length;
 		pattern += length;

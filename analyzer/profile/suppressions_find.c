@@ -1,6 +1,5 @@
 /* Which rule suppresses what a node allocated: strings, frames and kinds of nodes are looked at once each. */
 #include "base/memory.h"
-#include "fold.h"
 #include "pairs.h"
 #include "suppressions.h"
 
@@ -12,7 +11,6 @@
 struct known_string {
 	uint32_t rule;                   /* index + 1; 0: not tried yet; UINT32_MAX: none */
 	uint32_t kept[HS_KEPT_BY_COUNT]; /* likewise, of a built-in rule for that library */
-	uint8_t is_std;                  /* 1 no, 2 yes; 0: not tried yet */
 };
 
 /* A node with its callers; or its own frames, of which many nodes have the same. That is its kind: there are
@@ -86,12 +84,7 @@ static uint8_t library_of_frame(struct matching *matching, const struct hs_frame
 {
 	if (frame->module < matching->profile->module_count && matching->library_of_module[frame->module])
 		return matching->library_of_module[frame->module];
-	uint8_t *is_std = &matching->strings[frame->function].is_std;
-	if (!*is_std) {
-		const char *function = matching->profile->strings.items[frame->function];
-		*is_std = hs_fold_is_internal(function, HS_FOLD_RUST) ? 2 : 1;
-	}
-	return *is_std == 2 ? HS_KEPT_BY_RUST_STD : HS_KEPT_BY_ANY;
+	return frame->rust ? HS_KEPT_BY_RUST_STD : HS_KEPT_BY_ANY;
 }
 
 /* The built-in rule for a function of a library; ANY: those that do not ask whose it is. */
