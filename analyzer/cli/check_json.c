@@ -18,7 +18,7 @@ static json_t *guilty_json(const struct hs_check_report *report, const struct hs
 	struct hs_guilty *list = hs_guilty_find(report, checked, finding, &count);
 	json_t *array = json_array();
 	for (uint32_t i = 0; i < count && (report->options->rows == 0 || i < report->options->rows); i++) {
-		uint32_t frame = hs_site_own_frame(list[i].site);
+		uint32_t frame = list[i].site->own;
 		json_t *object = json_object();
 		hs_json_put(object, "value", hs_json_integer(list[i].value));
 		hs_json_put(object, "old", finding->growth ? hs_json_integer(list[i].old) : json_null());

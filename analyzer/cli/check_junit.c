@@ -73,7 +73,7 @@ static void add_sites(struct hs_text *text, const struct hs_check_report *report
 	const struct hs_report side = {
 		.profile = checked->opened.profile, .sites = &checked->opened.sites, .utf8 = true};
 	for (uint32_t i = 0; i < count && i < SITES_SHOWN; i++) {
-		uint32_t frame = hs_site_own_frame(list[i].site);
+		uint32_t frame = list[i].site->own;
 		bool bytes = hs_quantities[finding->quantity].bytes;
 		hs_text_addf(text, "\n%s%s  ", finding->growth ? "+" : "",
 			     (bytes ? hs_size(list[i].weight) : hs_count(list[i].weight)).text);

@@ -109,7 +109,7 @@ static void add_guilty(struct hs_text *text, const struct hs_check_report *repor
 			      9);
 		hs_text_add(text, "  ");
 		size_t left = report->columns > width + 60 ? report->columns - width - 46 : 24;
-		hs_frame_row(text, &side, hs_site_own_frame(guilty->site), left, 24);
+		hs_frame_row(text, &side, guilty->site->own, left, 24);
 		hs_text_add(text, "\n");
 		hs_text_free(&value);
 	}

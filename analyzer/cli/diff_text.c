@@ -261,7 +261,7 @@ static void add_row(struct hs_text *text, const struct hs_diff_report *report,
 	hs_text_add(text, "  ");
 	hs_text_right(text, cells.new.text, widths[3]);
 	hs_text_add(text, "  ");
-	hs_frame_row(text, side, hs_site_own_frame(site), rest - place - 2, place);
+	hs_frame_row(text, side, site->own, rest - place - 2, place);
 	hs_text_add(text, "\n");
 	if (!report->stacks)
 		return;

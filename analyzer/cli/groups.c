@@ -7,11 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-uint32_t hs_site_own_frame(const struct hs_site *site)
-{
-	return site->own_frame < site->frame_count ? site->frames[site->own_frame] : HS_NO_FRAME;
-}
-
 struct context {
 	const struct hs_groups *groups;
 	enum hs_metric metric;
@@ -122,7 +117,8 @@ static void list_sites(struct hs_groups *groups, const struct hs_profile *profil
 		uint32_t best = of_group[0];
 		bool mixed = false; /* most are not: their frames look the same */
 		for (uint32_t i = 1; i < group->count && !mixed; i++)
-			mixed = hs_frames_compare(profile, own_of[of_group[i]], own_of[best]) != 0;
+			mixed = own_of[of_group[i]] != own_of[best] &&
+				hs_frames_compare(profile, own_of[of_group[i]], own_of[best]) != 0;
 		for (uint32_t i = 1; i < group->count && mixed; i++)
 			if (hs_site_is_before(sites, of_group[i], best))
 				best = of_group[i];
@@ -130,20 +126,29 @@ static void list_sites(struct hs_groups *groups, const struct hs_profile *profil
 	}
 }
 
+/* What is wanted of counts that are needed soon. */
+enum { AHEAD = 8 };
+static inline void prefetch(const struct hs_counts *counts)
+{
+	__builtin_prefetch(&counts->allocated_bytes);
+	__builtin_prefetch(&counts->temporary_bytes);
+}
+
 void hs_groups_make(struct hs_groups *groups, const struct hs_profile *profile, const struct hs_sites *sites)
 {
 	uint32_t *line_of = hs_allocate_zero((size_t)profile->frame_count + 1, sizeof(*line_of));
 	uint32_t *own_of = hs_allocate(((size_t)sites->count + 1) * sizeof(*own_of));
 	for (uint32_t i = 0; i < sites->count; i++) {
-		const struct hs_site *site = &sites->items[i];
-		own_of[i] = site->own_frame < site->frame_count ? hs_site_frame(sites, site, site->own_frame)
-								: profile->frame_count;
+		uint32_t own = sites->items[i].own;
+		own_of[i] = own == HS_NO_FRAME ? profile->frame_count : own;
 	}
 	*groups = (struct hs_groups){.count = find_lines(profile, own_of, sites->count, line_of)};
 	groups->sites = hs_allocate_zero((size_t)sites->count + 1, sizeof(*groups->sites));
 	groups->items = hs_allocate_zero((size_t)groups->count + 1, sizeof(*groups->items));
 	for (uint32_t i = 0; i < sites->count; i++) {
 		struct hs_group *group = &groups->items[line_of[own_of[i]]];
+		if (i + AHEAD < sites->count)
+			prefetch(sites->items[i + AHEAD].counts);
 		group->count++;
 		hs_counts_add(&group->counts, sites->items[i].counts);
 	}

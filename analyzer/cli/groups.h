@@ -23,9 +23,6 @@ struct hs_groups {
 void hs_groups_make(struct hs_groups *groups, const struct hs_profile *profile, const struct hs_sites *sites);
 void hs_groups_free(struct hs_groups *groups);
 
-/* The frame that is a finished site's own line, or HS_NO_FRAME. */
-uint32_t hs_site_own_frame(const struct hs_site *site);
-
 /* The groups whose metric is not 0, largest first; equals by their own line. *order is malloc'ed; returns how
  * many. */
 uint32_t hs_groups_sort(const struct hs_groups *groups, enum hs_metric metric, uint32_t **order);

@@ -25,6 +25,7 @@
 #include "profile/shares.h"
 #include "profile/tree.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 /* What is shown instead of the tables of sites. */
@@ -53,7 +54,7 @@ struct hs_report {
 	unsigned views; /* bits: 1 << enum hs_view */
 	bool sorted;    /* by `sort`; else the tables that most people want */
 	bool raw, utf8;
-	char **simple_names; /* NULL, or what hs_name_simple made of each function, by its string */
+	_Atomic(char *) *simple_names; /* NULL, or what hs_name_simple made of each function, by its string */
 };
 struct hs_showing; /* report_shown.h */
 

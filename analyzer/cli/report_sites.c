@@ -39,6 +39,20 @@ static const struct table samples_table = {"samples", "", "there is no sample", 
 /* ---- frames ---------------------------------------------------------------------------------------------
  */
 
+/* Made once; two threads that make the same at the same time agree on one of them. */
+static const char *simple_name(const struct hs_report *report, uint32_t function)
+{
+	_Atomic(char *) *place = &report->simple_names[function];
+	char *name = atomic_load(place);
+	if (name)
+		return name;
+	char *made = hs_name_simple(report->profile->strings.items[function], report->utf8);
+	if (atomic_compare_exchange_strong(place, &name, made))
+		return made;
+	free(made);
+	return name;
+}
+
 void hs_frame_name(struct hs_text *text, const struct hs_report *report, uint32_t index, size_t columns)
 {
 	if (index == HS_NO_FRAME) {
@@ -50,10 +64,7 @@ void hs_frame_name(struct hs_text *text, const struct hs_report *report, uint32_
 	if (frame->function == 0) {
 		hs_text_addf(text, "0x%" PRIx64, frame->address);
 	} else if (report->simple_names) {
-		char **simple = &report->simple_names[frame->function];
-		if (!*simple)
-			*simple = hs_name_simple(function, report->utf8);
-		hs_name_fit(text, *simple, columns, report->utf8);
+		hs_name_fit(text, simple_name(report, frame->function), columns, report->utf8);
 	} else {
 		hs_name_short(text, function, columns, report->utf8);
 	}

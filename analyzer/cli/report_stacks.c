@@ -27,6 +27,7 @@ struct stacks {
 	uint32_t count;
 	struct stack **chosen; /* to print */
 	uint32_t chosen_count;
+	struct hs_text text;
 };
 
 /* A thread's own. */
@@ -162,20 +163,6 @@ static void choose_stacks(const struct hs_sites *sites, const struct hs_group *g
 	if (table_count)
 		qsort_r(stacks->chosen, stacks->chosen_count, sizeof(*stacks->chosen), compare_stacks,
 			&by[0]);
-}
-
-static void work(void *context)
-{
-	struct work *work = context;
-	const struct hs_report *report = work->showing->report;
-	struct making making = {.report = report, .showing = work->showing};
-	for (uint32_t i; (i = atomic_fetch_add(&work->next, 1)) < work->count;) {
-		const struct hs_group *group = &work->groups->items[work->shown[i]];
-		make_stacks(&making, work->groups, group, &work->stacks[i]);
-		choose_stacks(report->sites, group, &work->stacks[i]);
-	}
-	hs_shown_free(&making.shown);
-	hs_shown_free(&making.second);
 }
 
 /* What a stack or a group has done, without what it has not. */
@@ -316,18 +303,33 @@ static void add_group(struct hs_text *text, struct making *making, const struct 
 		hs_text_addf(text, "  %s more; --json has all\n", hs_counted(count - printed, "stack").text);
 }
 
+static void work(void *context)
+{
+	struct work *work = context;
+	const struct hs_report *report = work->showing->report;
+	struct making making = {.report = report, .showing = work->showing};
+	for (uint32_t i; (i = atomic_fetch_add(&work->next, 1)) < work->count;) {
+		const struct hs_group *group = &work->groups->items[work->shown[i]];
+		make_stacks(&making, work->groups, group, &work->stacks[i]);
+		choose_stacks(report->sites, group, &work->stacks[i]);
+		add_group(&work->stacks[i].text, &making, group, &work->stacks[i]);
+	}
+	hs_shown_free(&making.shown);
+	hs_shown_free(&making.second);
+}
+
 static void free_stacks(struct stacks *stacks)
 {
 	for (uint32_t i = 0; i < stacks->count; i++)
 		free(stacks->items[i].sum);
 	free(stacks->chosen);
 	free(stacks->items);
+	hs_text_free(&stacks->text);
 }
 
 void hs_report_stacks(struct hs_text *text, const struct hs_report *report, const struct hs_groups *groups,
 		      const uint32_t *shown, uint32_t count, struct hs_showing *showing)
 {
-	struct making making = {.report = report, .showing = showing};
 	struct work all = {.showing = showing, .groups = groups, .shown = shown, .count = count};
 	struct hs_aside aside = {0};
 	hs_showing_wait(showing);
@@ -337,10 +339,8 @@ void hs_report_stacks(struct hs_text *text, const struct hs_report *report, cons
 	work(&all);
 	hs_aside_end(&aside);
 	for (uint32_t i = 0; i < count; i++) {
-		add_group(text, &making, &groups->items[shown[i]], &all.stacks[i]);
+		hs_text_add(text, all.stacks[i].text.bytes);
 		free_stacks(&all.stacks[i]);
 	}
 	free(all.stacks);
-	hs_shown_free(&making.shown);
-	hs_shown_free(&making.second);
 }

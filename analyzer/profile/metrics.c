@@ -27,26 +27,6 @@ enum hs_metric hs_metric_first(const struct hs_facts *facts)
 	return HS_METRIC_PEAK;
 }
 
-uint64_t hs_metric_value(const struct hs_counts *counts, enum hs_metric metric)
-{
-	switch (metric) {
-	case HS_METRIC_ALLOCATED:
-		return counts->allocated_bytes;
-	case HS_METRIC_CALLS:
-		return counts->allocations;
-	case HS_METRIC_TEMPORARY:
-		return counts->temporary;
-	case HS_METRIC_LEAKED:
-		return counts->live_bytes - counts->suppressed_bytes;
-	case HS_METRIC_MOVED:
-		return counts->moved_bytes;
-	case HS_METRIC_LIFETIME:
-		return counts->lifetime_us;
-	default:
-		return counts->peak_bytes;
-	}
-}
-
 bool hs_metric_find(const char *name, enum hs_metric *metric)
 {
 	for (unsigned i = 0; i < HS_METRICS; i++) {

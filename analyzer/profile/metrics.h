@@ -29,8 +29,27 @@ extern const struct hs_metric_name hs_metrics[HS_METRICS];
 const char *hs_metric_title(const struct hs_facts *facts, enum hs_metric metric);
 /* The first one that a file tells. */
 enum hs_metric hs_metric_first(const struct hs_facts *facts);
-uint64_t hs_metric_value(const struct hs_counts *counts, enum hs_metric metric);
 bool hs_metric_find(const char *name, enum hs_metric *metric);
+/* Inline: it is wanted of many. */
+static inline uint64_t hs_metric_value(const struct hs_counts *counts, enum hs_metric metric)
+{
+	switch (metric) {
+	case HS_METRIC_ALLOCATED:
+		return counts->allocated_bytes;
+	case HS_METRIC_CALLS:
+		return counts->allocations;
+	case HS_METRIC_TEMPORARY:
+		return counts->temporary;
+	case HS_METRIC_LEAKED:
+		return counts->live_bytes - counts->suppressed_bytes;
+	case HS_METRIC_MOVED:
+		return counts->moved_bytes;
+	case HS_METRIC_LIFETIME:
+		return counts->lifetime_us;
+	default:
+		return counts->peak_bytes;
+	}
+}
 
 /* Adds up all but max_bytes and max_blocks: maxima do not add up. */
 void hs_counts_add(struct hs_counts *sum, const struct hs_counts *counts);

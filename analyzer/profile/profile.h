@@ -9,7 +9,7 @@
  *   suppressions_find.c  which rule says so of each stack
  *   marks.c      phases and pauses: what the program said of itself
  *   order.c      which frame comes before which in reports
- *   sites.c      nodes grouped by their folded stack
+ *   sites.c      nodes grouped by their folded stack; sites_group.c: which node belongs to which site
  *   sites_finish.c  their order and frames
  */
 #ifndef HS_PROFILE_H
@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "base/strings.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -315,12 +316,18 @@ struct hs_watch {
 	void (*event)(void *context, uint64_t number);
 };
 
+/* The nodes that a replay has met. */
+struct hs_met {
+	uint32_t *nodes;   /* of each group its node: the caller's array, with room for all nodes */
+	atomic_uint count; /* so many are there, which other threads may read while the replay goes on */
+};
+
 struct hs_replay_how {
-	/* Each node that has blocks is a group of its own, numbered as they come (see replay.group_of_node);
-	 * the caller gives none. Groups have no maxima; without a filter there are no histograms. Nothing of
-	 * the profile is read but what tells how to filter, or written but facts' warning, times and
-	 * `damaged`. Not with by_... and slices. */
-	bool by_node;
+	/* NULL, or each node that has blocks is a group of its own, numbered as they come (see also
+	 * replay.group_of_node); the caller gives none. Groups have no maxima; without a filter there are no
+	 * histograms. Nothing of the profile is read but what tells how to filter, or written but facts'
+	 * warning, times and `damaged`. Not with by_... and slices. */
+	struct hs_met *by_node;
 	/* Counts are kept apart for each thread that allocates: replay.groups begins with the caller's
 	 * groups, for the first thread; those of other threads follow as they come (see replay.parts). */
 	bool by_thread;
@@ -343,6 +350,8 @@ void hs_replay_free(struct hs_replay *replay);
 /* ---- sites ----------------------------------------------------------------------------------------------
  */
 
+#define HS_NO_FRAME UINT32_MAX
+
 /* Stacks that look the same to people (function, file, line, module of every frame; addresses apart), from
  * the innermost frame that is not internal outwards. */
 struct hs_site {
@@ -356,7 +365,9 @@ struct hs_site {
 	uint32_t suppression; /* the rule, + 1, that suppresses what is live of it; 0: none. Where it applies
 			       * to only some of the stacks that look the same, these are a site of their own
 			       */
+	uint32_t own;         /* that frame; HS_NO_FRAME: there are no frames */
 	uint32_t stack;       /* private */
+	uint32_t group;       /* private */
 	struct hs_counts *counts; /* of hs_sites.replay.groups */
 };
 
@@ -368,8 +379,6 @@ struct hs_sites {
 	uint32_t *frame_pool;           /* what the sites' frames point into; private */
 	struct hs_sites_making *making; /* not NULL: unfinished; private */
 };
-
-#define HS_NO_FRAME UINT32_MAX
 
 /* Orders frames by what people see of them: function, file, line, module; the address if there is no name. 0:
  * they look the same. HS_NO_FRAME comes first. */
@@ -398,8 +407,6 @@ uint32_t hs_site_write_frames(const struct hs_sites *sites, const struct hs_site
 uint32_t *hs_sites_fold(const struct hs_sites *sites,
 			uint32_t (*add)(uint32_t value, uint32_t frame, const void *context),
 			const void *context);
-/* The frame at a position below frame_count. */
-uint32_t hs_site_frame(const struct hs_sites *sites, const struct hs_site *site, uint32_t position);
 /* Whether the site with index `left` comes before that with index `right`, once they are sorted. */
 bool hs_site_is_before(const struct hs_sites *sites, uint32_t left, uint32_t right);
 

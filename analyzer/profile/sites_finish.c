@@ -31,8 +31,10 @@ static uint32_t *write_cut_frames(struct hs_sites_making *making, struct hs_site
 		struct hs_site *site = &sites->items[i];
 		site->frames = at;
 		site->frame_count = write_stack(making->stacks.items, site->stack, most, at);
-		if (site->own_frame >= site->frame_count)
+		if (site->own_frame >= site->frame_count) {
 			site->own_frame = 0;
+			site->own = at[0];
+		}
 		at += site->frame_count;
 	}
 	hs_profile_warn(making->profile, "only the innermost %u frames of each stack are shown", most);
@@ -196,11 +198,24 @@ static uint32_t *arrange(struct hs_sites *sites, struct draft *drafts)
 	return now_at;
 }
 
+/* The site of each node by its group in the replay, of which nothing else is needed any more. */
+static uint32_t *take_groups_of_nodes(struct hs_sites *sites)
+{
+	uint32_t *of_node = sites->replay.group_of_node;
+	for (uint32_t id = 0; id < sites->making->profile->node_count; id++)
+		if (of_node[id] != UINT32_MAX)
+			of_node[id] = sites->making->site_of_group[of_node[id]];
+	sites->replay.group_of_node = NULL;
+	return of_node;
+}
+
 /* Tells nodes where their sites are now; finds how many frames each site left out. */
 static void place_nodes(struct hs_sites *sites, const uint32_t *now_at)
 {
 	const struct hs_sites_making *making = sites->making;
 	const struct hs_stack *stacks = making->stacks.items;
+	if (!sites->site_of_node)
+		sites->site_of_node = take_groups_of_nodes(sites);
 	for (uint32_t id = 0; id < making->profile->node_count; id++) {
 		uint32_t *index = &sites->site_of_node[id];
 		if (*index == UINT32_MAX)
@@ -260,16 +275,6 @@ uint32_t *hs_sites_fold(const struct hs_sites *sites,
 	for (uint32_t i = 1; i < stacks->count; i++)
 		values[i] = add(values[stacks->items[i].parent], stacks->items[i].frame, context);
 	return values;
-}
-
-uint32_t hs_site_frame(const struct hs_sites *sites, const struct hs_site *site, uint32_t position)
-{
-	if (!sites->making)
-		return site->frames[position];
-	const struct hs_stack *stack = &sites->making->stacks.items[site->stack];
-	while (position-- > 0)
-		stack = &sites->making->stacks.items[stack->parent];
-	return stack->frame;
 }
 
 bool hs_site_is_before(const struct hs_sites *sites, uint32_t left, uint32_t right)

@@ -88,8 +88,10 @@ static __attribute__((noinline)) uint32_t use_node(struct hs_tracker *tracker, u
 	struct hs_replay *out = tracker->out;
 	if (tracker->how.by_node) {
 		*first = !out->node_used[node];
-		if (*first)
+		if (*first) {
+			tracker->how.by_node->nodes[tracker->node_groups] = node;
 			out->group_of_node[node] = tracker->node_groups++;
+		}
 	} else {
 		bool *begun = &tracker->begun[tracker->group_of_node[node]];
 		*first = !*begun;
@@ -471,6 +473,9 @@ void hs_tracker_track(struct hs_tracker *tracker, struct hs_events *events)
 		tracker->now_us = events->last_us;
 	}
 	tracker->stopped = events->wrong != NULL;
+	if (tracker->how.by_node)
+		atomic_store_explicit(&tracker->how.by_node->count, tracker->node_groups,
+				      memory_order_release);
 }
 
 void hs_tracker_free_lanes(struct hs_tracker *tracker)

@@ -38,12 +38,14 @@ static uint32_t put_from_main[] = {1, 0}, put_from_serve[] = {1, 3, 0}, parse_st
 static struct hs_site sites[] = {
 	{.frames = put_from_main,
 	 .frame_count = 2,
+	 .own = 1,
 	 .counts = &(struct hs_counts){.allocated_bytes = 2 * MIB,
 				       .allocations = 4,
 				       .peak_bytes = 2 * MIB,
 				       .peak_blocks = 4}},
 	{.frames = put_from_serve,
 	 .frame_count = 3,
+	 .own = 1,
 	 .counts = &(struct hs_counts){.allocated_bytes = MIB,
 				       .allocations = 2,
 				       .peak_bytes = MIB,
@@ -53,6 +55,7 @@ static struct hs_site sites[] = {
 	{.frames = parse_stack,
 	 .frame_count = 4,
 	 .own_frame = 1,
+	 .own = 2,
 	 .counts = &(struct hs_counts){.allocated_bytes = 9 * MIB,
 				       .allocations = 90,
 				       .peak_bytes = MIB - 1024,
@@ -61,6 +64,7 @@ static struct hs_site sites[] = {
 				       .temporary = 80}},
 	{.frames = plug_stack,
 	 .frame_count = 1,
+	 .own = 4,
 	 .counts =
 		 &(struct hs_counts){
 			 .allocated_bytes = 4096, .allocations = 4, .peak_bytes = 1024, .peak_blocks = 1}},
@@ -254,9 +258,9 @@ static void test_libc(void)
 	struct hs_counts counts = {
 		.allocated_bytes = 10, .allocations = 1, .peak_bytes = 10, .peak_blocks = 1};
 	struct hs_site libc_sites[] = {
-		{.frames = one, .frame_count = 7, .own_frame = 3, .counts = &counts},
-		{.frames = two, .frame_count = 6, .own_frame = 2, .counts = &counts},
-		{.frames = three, .frame_count = 3, .own_frame = 1, .counts = &counts},
+		{.frames = one, .frame_count = 7, .own_frame = 3, .own = one[3], .counts = &counts},
+		{.frames = two, .frame_count = 6, .own_frame = 2, .own = two[2], .counts = &counts},
+		{.frames = three, .frame_count = 3, .own_frame = 1, .own = three[1], .counts = &counts},
 	};
 	struct hs_profile other = {.strings = {.items = names, .count = 11},
 				   .modules = libc_modules,
@@ -313,9 +317,10 @@ static void test_rust_start(void)
 	};
 	static uint32_t stack[] = {0, 1, 2, 3, 4}, started[] = {0, 5}, plumbed[] = {0, 1};
 	struct hs_counts counts = {.allocated_bytes = 5, .allocations = 1, .peak_bytes = 5, .peak_blocks = 1};
-	struct hs_site rust_sites[] = {{.frames = stack, .frame_count = 5, .counts = &counts},
-				       {.frames = started, .frame_count = 2, .counts = &counts},
-				       {.frames = plumbed, .frame_count = 2, .counts = &counts}};
+	struct hs_site rust_sites[] = {
+		{.frames = stack, .own = stack[0], .frame_count = 5, .counts = &counts},
+		{.frames = started, .own = started[0], .frame_count = 2, .counts = &counts},
+		{.frames = plumbed, .own = plumbed[0], .frame_count = 2, .counts = &counts}};
 	struct hs_profile other = {.strings = {.items = names, .count = 8},
 				   .modules = rust_modules,
 				   .module_count = 1,
@@ -355,8 +360,8 @@ static void test_rows(void)
 	struct hs_counts row_counts[7];
 	for (unsigned i = 0; i < 7; i++) {
 		row_counts[i] = (struct hs_counts){.allocations = 1, .peak_bytes = i + 1};
-		row_sites[i] =
-			(struct hs_site){.frames = &positions[i], .frame_count = 1, .counts = &row_counts[i]};
+		row_sites[i] = (struct hs_site){
+			.frames = &positions[i], .frame_count = 1, .own = i, .counts = &row_counts[i]};
 	}
 	struct hs_profile other = {.strings = {.items = names, .count = 7},
 				   .modules = row_modules,

@@ -126,7 +126,7 @@ static void make_side(struct side *side, uint64_t cache_peak, uint64_t temporary
 {
 	*side = (struct side){
 		.items = {{.frames = stacks[0], .frame_count = 1, .counts = &side->counts[0]},
-			  {.frames = stacks[1], .frame_count = 1, .counts = &side->counts[1]}},
+			  {.frames = stacks[1], .frame_count = 1, .own = 1, .counts = &side->counts[1]}},
 		.counts = {{.allocations = 100, .allocated_bytes = 1000, .temporary = temporary},
 			   {.allocations = 10,
 			    .allocated_bytes = cache_peak,

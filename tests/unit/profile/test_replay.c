@@ -578,17 +578,21 @@ static void slow_end(uint64_t number, uint64_t now)
 static void check_by_node(struct hs_profile *profile, uint64_t count)
 {
 	static const uint64_t none[65];
-	struct hs_replay_how how = {.by_node = true};
+	uint32_t nodes[GROUPS];
+	struct hs_met met = {.nodes = nodes};
+	struct hs_replay_how how = {.by_node = &met};
 	struct hs_filter filter = HS_FILTER_ALL;
 	struct hs_replay replay;
 	struct hs_error error = {""};
 	CHECK(hs_replay_run_as(profile, NULL, 0, &how, &replay, &error) == 0);
 	CHECK_NUMBER(replay.group_count, GROUPS - 1);
+	CHECK_NUMBER(met.count, GROUPS - 1);
 	CHECK_NUMBER(replay.group_of_node[0], UINT32_MAX);
 	for (int node = 1; node < GROUPS; node++) {
 		struct hs_counts counts = expected[node];
 		counts.max_bytes = counts.max_blocks = 0;
 		CHECK(replay.node_used[node]);
+		CHECK_NUMBER(nodes[replay.group_of_node[node]], (uint32_t)node);
 		CHECK(memcmp(&replay.groups[replay.group_of_node[node]], &counts, sizeof counts) == 0);
 	}
 	CHECK(memcmp(replay.lifetime_blocks, none, sizeof none) == 0);
