@@ -207,7 +207,7 @@ static struct name find_name(const char *function)
 	const char *at = thunk ? thunk + strlen("thunk to ") : function;
 	struct name name = {.start = at};
 	while (*at) {
-		bool fresh = at == name.start || !is_word(at[-1]);
+		bool fresh = (*at == 'o' || *at == 'd') && (at == name.start || !is_word(at[-1]));
 		if (fresh && *at == 'o' && starts(at, "operator") && !is_word(at[8])) {
 			at = skip_operator(at);
 		} else if (*at == '(' && starts(at, anonymous)) {

@@ -452,7 +452,8 @@ static struct hs_call make_frames(struct hs_loader *loader, struct hs_pair call)
 void hs_load_finish(struct hs_loader *loader)
 {
 	struct hs_profile *profile = loader->profile;
-	profile->calls = hs_reallocate(profile->calls, loader->calls.count + 1, sizeof *profile->calls);
+	profile->call_count = loader->calls.count + 1;
+	profile->calls = hs_reallocate(profile->calls, profile->call_count, sizeof *profile->calls);
 	for (uint32_t i = 0; i < loader->calls.count; i++)
 		profile->calls[i + 1] = make_frames(loader, loader->calls.items[i]);
 	hs_frames_rank(profile);

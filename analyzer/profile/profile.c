@@ -179,6 +179,7 @@ struct hs_profile *hs_profile_begin(const char *path, struct hs_error *error)
 	profile->nodes = hs_allocate_zero(1, sizeof *profile->nodes);
 	profile->node_count = 1;
 	profile->calls = hs_allocate_zero(1, sizeof *profile->calls);
+	profile->call_count = 1;
 	profile->loader = hs_allocate_zero(1, sizeof *profile->loader);
 	profile->loader->profile = profile;
 	if (load_header(profile->loader, path, error) != 0) {

@@ -222,6 +222,7 @@ struct hs_profile {
 	struct hs_frame *frames;
 	uint32_t frame_count;
 	struct hs_call *calls;
+	uint32_t call_count;
 	struct hs_node *nodes; /* [0] is the root */
 	uint32_t node_count;
 	struct hs_sample *samples;

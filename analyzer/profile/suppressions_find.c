@@ -37,10 +37,10 @@ struct matching {
 	const struct hs_suppressions *suppressions;
 	const struct hs_profile *profile;
 	struct known_string *strings;
-	struct known_call *calls; /* by the first of their frames, the last: those without any */
-	struct hs_pairs kinds;    /* known_nodes */
-	struct hs_pairs steps;    /* the caller's kind and that of own frames */
-	uint32_t *kind_after;     /* each step */
+	struct known_call *calls;
+	struct hs_pairs kinds; /* known_nodes */
+	struct hs_pairs steps; /* the caller's kind and that of own frames */
+	uint32_t *kind_after;  /* each step */
 	size_t step_capacity;
 	uint8_t *library_of_module;
 	uint32_t rule_of_library[HS_KEPT_BY_COUNT][HS_KEPT_BY_COUNT]; /* by caller; + 1, 0 none */
@@ -196,13 +196,11 @@ static void know_nodes(struct matching *matching, uint32_t *kind_of_node)
 	kind_of_node[0] = kind_of(matching, &(struct known_node){0});
 	for (uint32_t id = 1; id < profile->node_count; id++) {
 		const struct hs_node *node = &profile->nodes[id];
-		const struct hs_call *call = &profile->calls[node->call];
 		uint32_t caller = kind_of_node[node->parent] + 1;
-		struct known_call *known =
-			&matching->calls[call->frame_count ? call->first_frame : profile->frame_count];
+		struct known_call *known = &matching->calls[node->call];
 		if (known->caller != caller) {
 			if (!known->own)
-				know_call(matching, call, known);
+				know_call(matching, &profile->calls[node->call], known);
 			known->caller = caller;
 			known->kind = step(matching, caller - 1, known->own - 1);
 		}
@@ -252,7 +250,7 @@ void hs_suppressions_find(const struct hs_profile *profile)
 		.suppressions = suppressions,
 		.profile = profile,
 		.strings = hs_allocate_zero((size_t)profile->strings.count + 1, sizeof(*matching.strings)),
-		.calls = hs_allocate_zero((size_t)profile->frame_count + 1, sizeof(*matching.calls)),
+		.calls = hs_allocate_zero(profile->call_count, sizeof(*matching.calls)),
 		.library_of_module = find_libraries(profile),
 	};
 	find_rules_of_libraries(&matching);
