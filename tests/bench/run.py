@@ -76,16 +76,18 @@ def watch(tool, workload, folder):
     return observer.end()
 
 
-def timed(command):
-    """Seconds and peak RSS in bytes of a command that reads a file: run twice, looked at once."""
-    start = time.monotonic()
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    seconds = time.monotonic() - start
+def timed(command, rounds):
+    """Seconds (median) and peak RSS in bytes of a command that reads a file: looked at in a run of its own."""
+    times = []
+    for _ in range(rounds):
+        start = time.monotonic()
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        times.append(time.monotonic() - start)
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     observer = Watch(process.pid, pathlib.Path(command[0]).name[:15])
     observer.start()
     process.wait()
-    return seconds, observer.end().target_rss
+    return statistics.median(times), observer.end().target_rss
 
 
 def print_costs(workload, results):
@@ -122,10 +124,10 @@ def print_files(tools):
     events = document["totals"]["events"]
     sizes = [f"{tool.name} {tool.file.stat().st_size / 1e6:.2f} MB ({tool.file.stat().st_size / events:.2f} bytes an event)"
              for tool in tools if tool.file and tool.file.exists()]
-    seconds, rss = timed([HEAPSCOPE, "print", tools[-1].file])
-    line = f"print {seconds:.2f} s ({events / seconds / 1e6:.0f} M events/s) in {rss / 1e6:.0f} MB"
+    seconds, rss = timed([HEAPSCOPE, "print", tools[-1].file], 9)
+    line = f"print {seconds:.3f} s ({events / seconds / 1e6:.0f} M events/s) in {rss / 1e6:.0f} MB"
     if shutil.which("heaptrack_print") and len(tools) == 3 and tools[1].file.exists():
-        theirs, their_rss = timed(["heaptrack_print", tools[1].file])
+        theirs, their_rss = timed(["heaptrack_print", tools[1].file], 1)
         line += f"; heaptrack_print {theirs:.2f} s in {their_rss / 1e6:.0f} MB"
     print(f"{'':15} {events:,} events; file: {', '.join(sizes)}")
     print(f"{'':15} {line}", flush=True)
