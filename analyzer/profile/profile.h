@@ -1,6 +1,8 @@
 /* A recording, loaded: what happened, by stack. Pure: no printing, no exit.
  *
  *   recording.c  the file's members: hop, inflate (in parallel), check
+ *   events.c     columns of an events member -> arrays; ahead.c: that and tracker.c, ahead of the replay
+ *   tracker.c    which block (blocks.c) each event begins or ends, and which group counts it
  *   replay.c     events -> counts per group of nodes, timeline, histograms; one sequential pass
  *   counts.c     the same counts of a file that has them instead of events
  *   profile.c    frames, stacks and names; loads all but the events
