@@ -214,14 +214,13 @@ void hs_blocks_begin_wide(struct hs_blocks *blocks, const struct hs_block *block
 /* Bit i: block i of these 64 lives. */
 static uint64_t find_living(const struct hs_small_block *blocks)
 {
-	const __m128 dead = _mm_castsi128_ps(_mm_set1_epi32((int)HS_BLOCK_DEAD));
+	const __m128i dead = _mm_set1_epi32((int)HS_BLOCK_DEAD);
 	uint64_t alive = 0;
 	for (unsigned i = 0; i < 64; i += 4) {
 		__m128 low = _mm_loadu_ps((const float *)&blocks[i]),
 		       high = _mm_loadu_ps((const float *)&blocks[i + 2]);
 		__m128i groups = _mm_castps_si128(_mm_shuffle_ps(low, high, _MM_SHUFFLE(3, 1, 3, 1)));
-		unsigned ended = (unsigned)_mm_movemask_ps(
-			_mm_castsi128_ps(_mm_cmpeq_epi32(groups, _mm_castps_si128(dead))));
+		unsigned ended = (unsigned)_mm_movemask_ps(_mm_castsi128_ps(_mm_cmpeq_epi32(groups, dead)));
 		alive |= (uint64_t)(ended ^ 15) << i;
 	}
 	return alive;

@@ -293,7 +293,7 @@ static void make_room(struct hs_loader *loader)
 static inline uint32_t find_call(struct hs_loader *loader, uint64_t module, uint64_t address)
 {
 	uint64_t hash = (address ^ module << 7) * 0x9e3779b97f4a7c15ULL;
-	struct hs_recent_call *recent = &loader->recent_calls[hash >> (64 - 13)];
+	struct hs_recent_call *recent = &loader->recent_calls[hash >> (64 - HS_RECENT_CALL_BITS)];
 	if (recent->address == address && recent->module == module && recent->call)
 		return recent->call;
 	uint32_t found = hs_pairs_add(&loader->calls, module, address, NULL) + 1;

@@ -26,7 +26,7 @@ struct hs_recent_call {
 	uint32_t module; /* + 1 */
 	uint32_t call;   /* 0: none */
 };
-enum { HS_RECENT_CALLS = 8192 }; /* 13 bits */
+enum { HS_RECENT_CALL_BITS = 13, HS_RECENT_CALLS = 1 << HS_RECENT_CALL_BITS };
 
 /* What is only needed while loading. */
 struct hs_loader {

@@ -16,8 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Constant in each of the passes. */
-enum pass { PASS_NODES, PASS_GROUPS, PASS_FULL };
+/* For what is in the loop of a pass, which is constant in it. */
 #define IN_PASS static inline __attribute__((always_inline))
 
 static const struct hs_filter *filter_of(const struct hs_replay_state *state)
@@ -36,28 +35,28 @@ static __attribute__((noinline)) void begin_group(struct hs_replay_state *state,
 	state->groups[group] = (struct hs_group_state){0};
 }
 
-IN_PASS struct hs_group_state *counts_of(struct hs_replay_state *state, uint32_t group, enum pass pass)
+IN_PASS struct hs_group_state *counts_of(struct hs_replay_state *state, uint32_t group, enum hs_pass pass)
 {
-	return pass == PASS_FULL && group == HS_LEFT_OUT ? &state->rest : &state->groups[group];
+	return pass == HS_PASS_FULL && group == HS_LEFT_OUT ? &state->rest : &state->groups[group];
 }
 
 /* After a block began: has the group, has the heap reached its maximum? */
 IN_PASS void check_maxima(struct hs_replay_state *state, struct hs_heap *heap, struct hs_group_state *counts,
-			  uint64_t now_us, enum pass pass)
+			  uint64_t now_us, enum hs_pass pass)
 {
 	uint64_t live_bytes = counts->allocated_bytes - counts->ended_bytes;
-	if (pass != PASS_NODES && live_bytes >= counts->max_bytes) {
+	if (pass != HS_PASS_NODES && live_bytes >= counts->max_bytes) {
 		counts->max_bytes = live_bytes;
 		counts->max_blocks = counts->allocations - counts->ended;
 	}
 	if (heap->bytes >= heap->peak_bytes &&
-	    (pass != PASS_FULL || !filter_of(state) || filter_of(state)->at_us == HS_TIME_NONE)) {
+	    (pass != HS_PASS_FULL || !filter_of(state) || filter_of(state)->at_us == HS_TIME_NONE)) {
 		heap->peak_bytes = heap->bytes;
 		heap->peak_blocks = heap->blocks;
 		heap->peak_us = now_us;
 		heap->peak_number++;
 	}
-	uint64_t bytes = pass == PASS_FULL ? heap->selected_bytes : heap->bytes;
+	uint64_t bytes = pass == HS_PASS_FULL ? heap->selected_bytes : heap->bytes;
 	if (bytes > heap->most_bytes)
 		heap->most_bytes = bytes;
 }
@@ -79,11 +78,11 @@ static void count_selected(struct hs_replay_state *state, struct hs_heap *heap, 
 
 /* Returns the counts that the block went to. */
 IN_PASS struct hs_group_state *begin_block(struct hs_replay_state *state, struct hs_heap *heap,
-					   const struct hs_event *event, uint64_t now_us, enum pass pass)
+					   const struct hs_event *event, uint64_t now_us, enum hs_pass pass)
 {
 	uint32_t group = event->node;
 	uint64_t size = event->bytes;
-	bool selected = pass != PASS_FULL || group != HS_LEFT_OUT;
+	bool selected = pass != HS_PASS_FULL || group != HS_LEFT_OUT;
 	if (__builtin_expect(event->kind & HS_EVENT_FIRST, 0))
 		begin_group(state, group);
 	struct hs_group_state *counts = counts_of(state, group, pass);
@@ -93,11 +92,11 @@ IN_PASS struct hs_group_state *begin_block(struct hs_replay_state *state, struct
 	counts->lifetime_us -= now_us;
 	heap->bytes += size;
 	heap->blocks++;
-	if (pass != PASS_NODES && selected) {
+	if (pass != HS_PASS_NODES && selected) {
 		state->out->size_blocks[hs_bucket(size)]++;
 		state->out->size_bytes[hs_bucket(size)] += size;
 	}
-	if (pass == PASS_FULL && selected)
+	if (pass == HS_PASS_FULL && selected)
 		count_selected(state, heap, group, size, now_us);
 	check_maxima(state, heap, counts, now_us, pass);
 	return counts;
@@ -138,9 +137,9 @@ static void end_selected(struct hs_replay_state *state, struct hs_heap *heap, st
 
 /* Returns the counts that the block came from. */
 IN_PASS struct hs_group_state *end_block(struct hs_replay_state *state, struct hs_heap *heap,
-					 struct hs_ended block, uint64_t now_us, enum pass pass)
+					 struct hs_ended block, uint64_t now_us, enum hs_pass pass)
 {
-	if (pass == PASS_FULL && block.group != HS_LEFT_OUT)
+	if (pass == HS_PASS_FULL && block.group != HS_LEFT_OUT)
 		end_selected(state, heap, block, now_us);
 	struct hs_group_state *counts = counts_of(state, block.group, pass);
 	hs_replay_save_peak(heap, counts);
@@ -156,7 +155,7 @@ IN_PASS struct hs_group_state *end_block(struct hs_replay_state *state, struct h
  */
 
 IN_PASS void count_free(struct hs_replay_state *state, struct hs_heap *heap, const struct hs_event *event,
-			uint64_t lived_us, uint64_t now_us, enum pass pass)
+			uint64_t lived_us, uint64_t now_us, enum hs_pass pass)
 {
 	struct hs_ended block = {event->bytes, lived_us, event->node};
 	struct hs_group_state *counts = end_block(state, heap, block, now_us, pass);
@@ -164,7 +163,7 @@ IN_PASS void count_free(struct hs_replay_state *state, struct hs_heap *heap, con
 		counts->temporary++;
 		counts->temporary_bytes += block.size;
 	}
-	if (pass == PASS_FULL && block.group != HS_LEFT_OUT) {
+	if (pass == HS_PASS_FULL && block.group != HS_LEFT_OUT) {
 		state->selected_events++;
 		state->selected_frees++;
 	}
@@ -173,11 +172,11 @@ IN_PASS void count_free(struct hs_replay_state *state, struct hs_heap *heap, con
 
 /* The old block ends and the new one begins in one step: maxima see only the outcome. */
 IN_PASS void count_realloc(struct hs_replay_state *state, struct hs_heap *heap, const struct hs_event *event,
-			   const struct hs_ended *old, uint64_t now_us, enum pass pass)
+			   const struct hs_ended *old, uint64_t now_us, enum hs_pass pass)
 {
 	end_block(state, heap, *old, now_us, pass);
 	struct hs_group_state *counts = begin_block(state, heap, event, now_us, pass);
-	if (pass == PASS_FULL && (old->group != HS_LEFT_OUT || event->node != HS_LEFT_OUT))
+	if (pass == HS_PASS_FULL && (old->group != HS_LEFT_OUT || event->node != HS_LEFT_OUT))
 		state->selected_events++;
 	counts->reallocations++;
 	if (event->kind % HS_EVENT_KINDS == HS_EVENT_MOVE) {
@@ -196,23 +195,23 @@ static __attribute__((noinline)) uint64_t advance_time(struct hs_timeline *timel
 
 /* Before anything is counted of an event. */
 IN_PASS void see_event(struct hs_replay_state *state, struct hs_heap *heap, uint64_t number, uint64_t now_us,
-		       enum pass pass)
+		       enum hs_pass pass)
 {
 	const struct hs_filter *filter = filter_of(state);
 	const struct hs_watch *watch = state->tracker.how.watch;
-	if (pass == PASS_FULL && filter && now_us > filter->at_us && !state->reached) {
+	if (pass == HS_PASS_FULL && filter && now_us > filter->at_us && !state->reached) {
 		hs_replay_reach_moment(heap, filter->at_us);
 		state->reached = true;
 	}
 	if (now_us >= state->timeline.end_us)
 		heap->most_bytes = advance_time(&state->timeline, now_us, heap->most_bytes,
-						pass == PASS_FULL ? heap->selected_bytes : heap->bytes);
-	if (pass == PASS_FULL && watch && watch->event)
+						pass == HS_PASS_FULL ? heap->selected_bytes : heap->bytes);
+	if (pass == HS_PASS_FULL && watch && watch->event)
 		watch->event(watch->context, number);
 }
 
 /* Counts the events of one member that could be tracked. */
-IN_PASS void count_member(struct hs_replay_state *state, const struct hs_events *events, enum pass pass)
+IN_PASS void count_member(struct hs_replay_state *state, const struct hs_events *events, enum hs_pass pass)
 {
 	struct hs_heap heap = state->heap; /* in registers, as far as they go */
 	const struct hs_event *lanes[HS_LANES], *next = events->events;
@@ -232,11 +231,11 @@ IN_PASS void count_member(struct hs_replay_state *state, const struct hs_events 
 			uint64_t now_us = events->times_us[at];
 			see_event(state, &heap, state->events + at, now_us, pass);
 			if (event->kind % HS_EVENT_KINDS == HS_EVENT_FREE) {
-				uint64_t lived_us = pass == PASS_FULL ? ended++->lived_us : 0;
+				uint64_t lived_us = pass == HS_PASS_FULL ? ended++->lived_us : 0;
 				count_free(state, &heap, event, lived_us, now_us, pass);
 			} else if (event->kind % HS_EVENT_KINDS == HS_EVENT_ALLOC) {
 				begin_block(state, &heap, event, now_us, pass);
-				if (pass == PASS_FULL)
+				if (pass == HS_PASS_FULL)
 					state->selected_events += event->node != HS_LEFT_OUT;
 			} else {
 				count_realloc(state, &heap, event, ended++, now_us, pass);
@@ -253,17 +252,17 @@ IN_PASS void count_member(struct hs_replay_state *state, const struct hs_events 
 
 static void count_nodes(struct hs_replay_state *state, const struct hs_events *events)
 {
-	count_member(state, events, PASS_NODES);
+	count_member(state, events, HS_PASS_NODES);
 }
 
 static void count_groups(struct hs_replay_state *state, const struct hs_events *events)
 {
-	count_member(state, events, PASS_GROUPS);
+	count_member(state, events, HS_PASS_GROUPS);
 }
 
 static void count_full(struct hs_replay_state *state, const struct hs_events *events)
 {
-	count_member(state, events, PASS_FULL);
+	count_member(state, events, HS_PASS_FULL);
 }
 
 /* Returns whether all events were read that matter; else the profile has a warning. */
@@ -277,9 +276,9 @@ static bool replay_events(struct hs_profile *profile, struct hs_replay_state *st
 	while (!wrong && (events = hs_ahead_next(state->ahead, &error))) {
 		if (events->resolution_us > profile->facts.time_resolution_us)
 			profile->facts.time_resolution_us = events->resolution_us;
-		if (tracker->full)
+		if (tracker->pass == HS_PASS_FULL)
 			count_full(state, events);
-		else if (tracker->how.by_node)
+		else if (tracker->pass == HS_PASS_NODES)
 			count_nodes(state, events);
 		else
 			count_groups(state, events);
@@ -311,6 +310,15 @@ static void end_life_of_survivor(const struct hs_block *block, uint64_t number, 
 /* ---- from outside ---------------------------------------------------------------------------------------
  */
 
+static enum hs_pass choose_pass(const struct hs_tracker *tracker)
+{
+	const struct hs_replay_how *how = &tracker->how;
+	if (tracker->choice.filter || how->watch || how->by_thread || how->by_size || how->by_lifetime ||
+	    how->slices)
+		return HS_PASS_FULL;
+	return how->by_node ? HS_PASS_NODES : HS_PASS_GROUPS;
+}
+
 static void start_tracker(struct hs_tracker *tracker, const struct hs_profile *profile,
 			  const uint32_t *group_of_node, uint32_t group_count, struct hs_replay *out)
 {
@@ -336,8 +344,7 @@ static void start_state(struct hs_replay_state *state, const struct hs_profile *
 {
 	const struct hs_replay_how *how = &state->tracker.how;
 	start_tracker(&state->tracker, profile, group_of_node, group_count, out);
-	state->tracker.full = state->tracker.choice.filter || how->watch || how->by_thread || how->by_size ||
-			      how->by_lifetime || how->slices;
+	state->tracker.pass = choose_pass(&state->tracker);
 	state->out = out;
 	if (how->by_node) {
 		state->group_capacity =

@@ -16,14 +16,6 @@ enum { SPARSE_BYTES = 256 << 10 };
 /* For loops over the events of a run, and what is constant in them: pass, and where sizes stand. */
 #define IN_LOOP static inline __attribute__((always_inline))
 
-/* Nodes: all blocks, by nodes, and nobody asks how long they lived. Groups: all blocks, by the caller's. */
-enum pass { PASS_NODES, PASS_GROUPS, PASS_FULL };
-
-static enum pass pass_of(const struct hs_tracker *tracker)
-{
-	return tracker->full ? PASS_FULL : tracker->how.by_node ? PASS_NODES : PASS_GROUPS;
-}
-
 static uint64_t allocations_begun(const struct hs_tracker *tracker)
 {
 	uint64_t count = 0;
@@ -231,9 +223,9 @@ IN_LOOP const char *decode_beginning(struct turn *turn, struct hs_event *event)
  */
 
 /* The group of the latest node's block, which is about to begin. */
-IN_LOOP uint32_t choose_group(struct turn *turn, uint64_t size, bool *first, enum pass pass)
+IN_LOOP uint32_t choose_group(struct turn *turn, uint64_t size, bool *first, enum hs_pass pass)
 {
-	if (pass == PASS_FULL)
+	if (pass == HS_PASS_FULL)
 		return choose_part(turn->tracker, turn->lane, latest_node(turn), size, first);
 	struct hs_remembered *own = &turn->remembered[turn->latest_place];
 	if (__builtin_expect(own->group == 0, 0))
@@ -242,7 +234,7 @@ IN_LOOP uint32_t choose_group(struct turn *turn, uint64_t size, bool *first, enu
 }
 
 /* The block of an event whose size is known. */
-IN_LOOP void begin_block(struct turn *turn, struct hs_event *event, enum pass pass)
+IN_LOOP void begin_block(struct turn *turn, struct hs_event *event, enum hs_pass pass)
 {
 	struct hs_blocks *blocks = &turn->lane->blocks;
 	bool first = false;
@@ -251,17 +243,17 @@ IN_LOOP void begin_block(struct turn *turn, struct hs_event *event, enum pass pa
 	event->kind = (uint8_t)(event->kind % HS_EVENT_KINDS + first * HS_EVENT_FIRST);
 	turn->allocated_bytes += event->bytes;
 	turn->latest[turn->thread] = blocks->count + 1;
-	hs_blocks_begin(blocks, pass != PASS_NODES, event->bytes, group, turn->thread, turn->now_us,
+	hs_blocks_begin(blocks, pass != HS_PASS_NODES, event->bytes, group, turn->thread, turn->now_us,
 			turn->allocated_bytes);
 }
 
 /* Of a block that an event ends. Returns the time it lived, if somebody asks. */
-IN_LOOP uint64_t end_life(const struct turn *turn, const struct hs_block *block, enum pass pass)
+IN_LOOP uint64_t end_life(const struct turn *turn, const struct hs_block *block, enum hs_pass pass)
 {
-	if (pass == PASS_NODES)
+	if (pass == HS_PASS_NODES)
 		return 0;
 	uint64_t lived_us = turn->now_us - block->born_us;
-	if (pass == PASS_GROUPS || block->group != HS_LEFT_OUT)
+	if (pass == HS_PASS_GROUPS || block->group != HS_LEFT_OUT)
 		hs_tracker_note_life(turn->tracker->out, block, lived_us, turn->allocated_bytes);
 	return lived_us;
 }
@@ -275,25 +267,25 @@ IN_LOOP void note_ended(struct turn *turn, const struct hs_block *block, uint64_
 static const char *const no_such_block = "an event ends a block that is not live";
 
 /* Returns NULL, or what is wrong. */
-IN_LOOP const char *track_free(struct turn *turn, struct hs_event *event, enum pass pass)
+IN_LOOP const char *track_free(struct turn *turn, struct hs_event *event, enum hs_pass pass)
 {
 	struct hs_block block;
 	unsigned further = event->kind / HS_EVENT_KINDS;
 	struct hs_tracker_lane *home = ended_home(turn, further);
 	uint64_t number = decode_end(turn, home, further, event);
-	if (!hs_blocks_end(&home->blocks, pass != PASS_NODES, number, &block))
+	if (!hs_blocks_end(&home->blocks, pass != HS_PASS_NODES, number, &block))
 		return no_such_block;
 	uint64_t lived_us = end_life(turn, &block, pass);
 	bool temporary = turn->latest[block.thread] == number + 1;
 	event->kind = (uint8_t)(HS_EVENT_FREE + temporary * HS_EVENT_TEMPORARY);
 	event->bytes = block.size;
 	event->node = block.group;
-	if (pass == PASS_FULL)
+	if (pass == HS_PASS_FULL)
 		note_ended(turn, &block, lived_us);
 	return NULL;
 }
 
-IN_LOOP const char *track_allocation(struct turn *turn, struct hs_event *event, enum pass pass)
+IN_LOOP const char *track_allocation(struct turn *turn, struct hs_event *event, enum hs_pass pass)
 {
 	const char *wrong = decode_beginning(turn, event);
 	if (!wrong)
@@ -301,7 +293,7 @@ IN_LOOP const char *track_allocation(struct turn *turn, struct hs_event *event, 
 	return wrong;
 }
 
-IN_LOOP const char *track_realloc(struct turn *turn, struct hs_event *event, enum pass pass)
+IN_LOOP const char *track_realloc(struct turn *turn, struct hs_event *event, enum hs_pass pass)
 {
 	struct hs_block block;
 	unsigned further = event->kind / HS_EVENT_KINDS;
@@ -310,7 +302,7 @@ IN_LOOP const char *track_realloc(struct turn *turn, struct hs_event *event, enu
 	const char *wrong = decode_beginning(turn, event);
 	if (wrong)
 		return wrong;
-	if (!hs_blocks_end(&home->blocks, pass != PASS_NODES, number, &block))
+	if (!hs_blocks_end(&home->blocks, pass != HS_PASS_NODES, number, &block))
 		return no_such_block;
 	note_ended(turn, &block, end_life(turn, &block, pass));
 	begin_block(turn, event, pass);
@@ -320,27 +312,29 @@ IN_LOOP const char *track_realloc(struct turn *turn, struct hs_event *event, enu
 /* The events of a run, up to lane->next. Returns the one at which something is wrong, or lane->next. */
 IN_LOOP struct hs_event *track_run_of(struct hs_tracker *tracker, struct hs_tracker_lane *lane,
 				      struct hs_events *events, struct hs_event *event, bool sizes_apart,
-				      enum pass pass)
+				      enum hs_pass pass)
 {
-	struct turn turn = {tracker,
-			    lane,
-			    events,
-			    sizes_apart,
-			    lane->remembered,
-			    tracker->latest,
-			    tracker->profile->node_count,
-			    lane->latest_thread,
-			    lane->latest_place,
-			    0,
-			    tracker->allocated_bytes};
+	struct turn turn = {
+		.tracker = tracker,
+		.lane = lane,
+		.events = events,
+		.sizes_apart = sizes_apart,
+		.remembered = lane->remembered,
+		.latest = tracker->latest,
+		.node_count = tracker->profile->node_count,
+		.thread = lane->latest_thread,
+		.latest_place = lane->latest_place,
+		.allocated_bytes = tracker->allocated_bytes,
+	};
 	const uint64_t *times_us = &events->times_us[events->tracked];
 	const char *wrong = NULL;
 	for (struct hs_event *end = lane->next; event < end; event++) {
-		if (pass != PASS_NODES)
+		if (pass != HS_PASS_NODES)
 			turn.now_us = *times_us++;
-		if (pass == PASS_FULL)
+		if (pass == HS_PASS_FULL)
 			tracker->now_us = turn.now_us;
-		if (pass == PASS_FULL && tracker->choice.stop && turn.now_us > tracker->choice.filter->at_us)
+		if (pass == HS_PASS_FULL && tracker->choice.stop &&
+		    turn.now_us > tracker->choice.filter->at_us)
 			wrong = hs_events_stopped;
 		else if (event->kind % HS_EVENT_KINDS == HS_EVENT_FREE)
 			wrong = track_free(&turn, event, pass);
@@ -350,7 +344,7 @@ IN_LOOP struct hs_event *track_run_of(struct hs_tracker *tracker, struct hs_trac
 			wrong = track_realloc(&turn, event, pass);
 		if (__builtin_expect(wrong != NULL, 0))
 			break;
-		if (pass == PASS_FULL)
+		if (pass == HS_PASS_FULL)
 			tracker->events++;
 	}
 	lane->latest_place = turn.latest_place;
@@ -369,19 +363,19 @@ typedef struct hs_event *track_run(struct hs_tracker *tracker, struct hs_tracker
 	{                                                                                                    \
 		return track_run_of(tracker, lane, events, event, sizes_apart, pass);                        \
 	}
-TRACK_RUN(track_nodes, false, PASS_NODES)
-TRACK_RUN(track_nodes_apart, true, PASS_NODES)
-TRACK_RUN(track_groups, false, PASS_GROUPS)
-TRACK_RUN(track_groups_apart, true, PASS_GROUPS)
-TRACK_RUN(track_full, false, PASS_FULL)
-TRACK_RUN(track_full_apart, true, PASS_FULL)
+TRACK_RUN(track_nodes, false, HS_PASS_NODES)
+TRACK_RUN(track_nodes_apart, true, HS_PASS_NODES)
+TRACK_RUN(track_groups, false, HS_PASS_GROUPS)
+TRACK_RUN(track_groups_apart, true, HS_PASS_GROUPS)
+TRACK_RUN(track_full, false, HS_PASS_FULL)
+TRACK_RUN(track_full_apart, true, HS_PASS_FULL)
 
-static track_run *choose_track(enum pass pass, bool sizes_apart)
+static track_run *choose_track(enum hs_pass pass, bool sizes_apart)
 {
 	switch (pass) {
-	case PASS_NODES:
+	case HS_PASS_NODES:
 		return sizes_apart ? track_nodes_apart : track_nodes;
-	case PASS_GROUPS:
+	case HS_PASS_GROUPS:
 		return sizes_apart ? track_groups_apart : track_groups;
 	default:
 		return sizes_apart ? track_full_apart : track_full;
@@ -415,7 +409,7 @@ static void start_lanes(struct hs_tracker *tracker, struct hs_events *events)
 			lane->last_ended[k] = tracker->lanes[(i + k) % HS_LANES].blocks.count;
 		if (lane->place_of_node || !events->lane_events[i])
 			continue;
-		lane->blocks.births = pass_of(tracker) != PASS_NODES;
+		lane->blocks.births = tracker->pass != HS_PASS_NODES;
 		lane->place_of_node = make_places(tracker);
 		add_place(lane, 0);
 		tracker->lanes_begun = true;
@@ -448,7 +442,7 @@ static void turn_to_thread(struct hs_tracker *tracker, struct hs_tracker_lane *l
 
 static void track_all(struct hs_tracker *tracker, struct hs_events *events)
 {
-	track_run *track = choose_track(pass_of(tracker), events->sizes_apart);
+	track_run *track = choose_track(tracker->pass, events->sizes_apart);
 	for (uint32_t run = 0; run < events->run_count && !events->wrong; run++) {
 		uint32_t id = events->run_threads[run];
 		struct hs_tracker_lane *lane = &tracker->lanes[id % HS_LANES];

@@ -61,10 +61,17 @@ struct hs_choice {
 	bool stop; /* the pass that finds the survivors: it ends at filter.at_us */
 };
 
+/* What a replay is asked for. The loops of both halves are compiled for each, in which it is constant. */
+enum hs_pass {
+	HS_PASS_NODES, /* all blocks by nodes: nobody asks for maxima, histograms, or how long blocks lived */
+	HS_PASS_GROUPS, /* all blocks by the caller's groups */
+	HS_PASS_FULL,   /* there is a filter, there are parts, or somebody watches */
+};
+
 struct hs_tracker {
 	const struct hs_profile *profile;
 	struct hs_replay_how how;
-	bool full;    /* there is a filter, there are parts, or somebody watches */
+	enum hs_pass pass;
 	bool stopped; /* an event was wrong, or the rest does not matter */
 	struct hs_tracker_lane lanes[HS_LANES];
 	bool lanes_begun;           /* one has its nodes */
