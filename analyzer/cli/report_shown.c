@@ -27,10 +27,14 @@ static struct hs_looks *find_looks(const struct hs_profile *profile)
 	enum { UNKNOWN, NO, YES };
 	struct hs_looks *looks = hs_allocate(((size_t)profile->frame_count + 1) * sizeof(*looks));
 	uint8_t *is_rust = hs_allocate_zero((size_t)profile->strings.count + 1, 1); /* by function */
+	bool *is_libc = hs_allocate_zero((size_t)profile->module_count + 1, sizeof(*is_libc)); /* by module */
+	for (uint32_t i = 0; i < profile->module_count; i++)
+		is_libc[i] = hs_is_libc(profile, i);
 	for (uint32_t i = 0; i < profile->frame_count; i++) {
 		const struct hs_frame *frame = &profile->frames[i];
 		const char *name = profile->strings.items[frame->function];
-		bool libc = hs_is_libc(profile, i), start = libc || strcmp(name, "_start") == 0;
+		bool libc = frame->module < profile->module_count && is_libc[frame->module];
+		bool start = libc || strcmp(name, "_start") == 0;
 		uint8_t *known = &is_rust[frame->function];
 		if (*known == UNKNOWN)
 			*known = memmem(name, strnlen(name, 256), rust, sizeof(rust) - 1) ? YES : NO;
@@ -39,6 +43,7 @@ static struct hs_looks *find_looks(const struct hs_profile *profile)
 				  (start ? TRAIT_START : 0) | (*known == YES ? TRAIT_RUST : 0);
 	}
 	free(is_rust);
+	free(is_libc);
 	return looks;
 }
 
@@ -103,6 +108,8 @@ static inline uint32_t add_caller(enum fate fate, uint32_t hash, const struct hs
 static uint32_t add_short_caller(uint32_t hash, uint32_t frame, const void *looks)
 {
 	const struct hs_looks *its = (const struct hs_looks *)looks + frame;
+	if (!its->traits) /* most of them */
+		return add_shown(hash, its);
 	return add_caller(decide(MANNER_SHORT, hash, its), hash, its);
 }
 
@@ -153,18 +160,17 @@ void hs_show(const struct hs_showing *showing, uint32_t index, bool only_hash, s
 	shown->hash = HASH_OF_START;
 	if (count == 0)
 		return;
-	only_hash = only_hash && showing->outer_hashes;
-	uint32_t callers = hs_site_write_frames(sites, site, only_hash ? own + 1 : count, frames);
-	enum manner manner = manner_of(showing, frames[own]);
-	if (only_hash && manner == MANNER_SHORT) {
-		shown->hash = showing->outer_hashes[callers];
+	enum manner manner = manner_of(showing, site->own);
+	if (only_hash && showing->outer_hashes && manner == MANNER_SHORT) {
+		shown->hash = showing->outer_hashes[site->callers];
+		if (own) /* else a stack that lies anywhere in memory is not looked at */
+			hs_site_write_frames(sites, site, own, frames);
 	} else {
-		if (only_hash)
-			hs_site_write_frames(sites, site, count, frames);
+		hs_site_write_frames(sites, site, count, frames);
 		at = look_at_callers(showing, manner, own, count, shown);
 	}
-	shown->hash = add_shown(shown->hash, &looks[frames[own]]);
-	frames[--at] = frames[own];
+	shown->hash = add_shown(shown->hash, &looks[site->own]);
+	frames[--at] = site->own;
 	shown->own = at;
 	while (manner >= MANNER_SHORT && first + 1 < own && looks[frames[first]].traits & TRAIT_LIBC &&
 	       looks[frames[first + 1]].traits & TRAIT_LIBC)

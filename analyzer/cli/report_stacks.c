@@ -12,13 +12,12 @@
 
 enum { STACKS_A_TABLE = 3, INDENT = 4, LEAST_COMMON = 4, MOST_PLACE = 34 };
 
-/* Sites of which the same is shown. */
+/* Sites of which the same is shown; 16 bytes, for there may be 100,000. */
 struct stack {
-	uint32_t site; /* the first of them */
-	uint32_t hash; /* of what is shown */
-	bool print;
-	const struct hs_counts *counts; /* the site's, or */
-	struct hs_counts *sum;          /* if there are several; else NULL */
+	uint32_t site;            /* the first of them */
+	uint32_t hash : 31;       /* of what is shown */
+	uint32_t several : 1;     /* sites; hardly ever */
+	struct hs_counts *counts; /* the site's; of several their sum, which is the stack's own */
 };
 
 /* What is made of a group's sites. */
@@ -27,7 +26,6 @@ struct stacks {
 	uint32_t count;
 	struct stack **chosen; /* to print */
 	uint32_t chosen_count;
-	struct hs_text text;
 };
 
 /* A thread's own. */
@@ -42,7 +40,7 @@ struct work {
 	const struct hs_showing *showing;
 	const struct hs_groups *groups;
 	const uint32_t *shown;
-	struct stacks *stacks; /* of each */
+	struct hs_text *texts; /* of each */
 	uint32_t count;
 	atomic_uint next;
 };
@@ -51,12 +49,13 @@ struct work {
 static void merge_site(const struct making *making, struct stack *stack, uint32_t site)
 {
 	const struct hs_sites *sites = making->report->sites;
-	if (!stack->sum) {
-		stack->sum = hs_allocate(sizeof(*stack->sum));
-		*stack->sum = *stack->counts;
-		stack->counts = stack->sum;
+	if (!stack->several) {
+		struct hs_counts *sum = hs_allocate(sizeof(*sum));
+		*sum = *stack->counts;
+		stack->counts = sum;
+		stack->several = true;
 	}
-	hs_counts_add(stack->sum, sites->items[site].counts);
+	hs_counts_add(stack->counts, sites->items[site].counts);
 	if (hs_site_is_before(sites, site, stack->site))
 		stack->site = site;
 }
@@ -74,7 +73,7 @@ static void make_stacks(struct making *making, const struct hs_groups *groups, c
 	for (uint32_t i = 0; i < group->count; i++) {
 		uint32_t site = groups->sites[group->first + i];
 		hs_show(making->showing, site, true, &making->shown);
-		uint32_t hash = making->shown.hash;
+		uint32_t hash = making->shown.hash >> 1;
 		size_t slot = hash & (slot_count - 1);
 		for (; slots[slot]; slot = (slot + 1) & (slot_count - 1)) {
 			struct stack *stack = &all[slots[slot] - 1];
@@ -132,12 +131,20 @@ static void consider(struct best *best, struct stack *stack, struct by *by)
 	best->count += best->count < STACKS_A_TABLE;
 }
 
+static void choose_stack(struct stacks *stacks, struct stack *stack)
+{
+	for (uint32_t i = 0; i < stacks->chosen_count; i++)
+		if (stacks->chosen[i] == stack)
+			return;
+	stacks->chosen[stacks->chosen_count++] = stack;
+}
+
 /* Three at most, or so many as make up four fifths of the group's `all`. */
-static void mark(const struct best *best, enum hs_metric metric, uint64_t all)
+static void choose_best(struct stacks *stacks, const struct best *best, enum hs_metric metric, uint64_t all)
 {
 	uint64_t covered = 0;
 	for (uint32_t i = 0; i < best->count && covered < all - all / 5; i++) {
-		best->items[i]->print = true;
+		choose_stack(stacks, best->items[i]);
 		covered += hs_metric_value(best->items[i]->counts, metric);
 	}
 }
@@ -154,12 +161,10 @@ static void choose_stacks(const struct hs_sites *sites, const struct hs_group *g
 	for (uint32_t i = 0; i < stacks->count; i++)
 		for (uint32_t table = 0; table < table_count; table++)
 			consider(&best[table], &stacks->items[i], &by[table]);
-	for (uint32_t table = 0; table < table_count; table++)
-		mark(&best[table], by[table].metric, hs_metric_value(&group->counts, by[table].metric));
 	stacks->chosen = hs_allocate_zero((size_t)HS_METRICS * STACKS_A_TABLE, sizeof(*stacks->chosen));
-	for (uint32_t i = 0; i < stacks->count; i++)
-		if (stacks->items[i].print)
-			stacks->chosen[stacks->chosen_count++] = &stacks->items[i];
+	for (uint32_t table = 0; table < table_count; table++)
+		choose_best(stacks, &best[table], by[table].metric,
+			    hs_metric_value(&group->counts, by[table].metric));
 	if (table_count)
 		qsort_r(stacks->chosen, stacks->chosen_count, sizeof(*stacks->chosen), compare_stacks,
 			&by[0]);
@@ -303,6 +308,15 @@ static void add_group(struct hs_text *text, struct making *making, const struct 
 		hs_text_addf(text, "  %s more; --json has all\n", hs_counted(count - printed, "stack").text);
 }
 
+static void free_stacks(struct stacks *stacks)
+{
+	for (uint32_t i = 0; i < stacks->count; i++)
+		if (stacks->items[i].several)
+			free(stacks->items[i].counts);
+	free(stacks->chosen);
+	free(stacks->items);
+}
+
 static void work(void *context)
 {
 	struct work *work = context;
@@ -310,21 +324,14 @@ static void work(void *context)
 	struct making making = {.report = report, .showing = work->showing};
 	for (uint32_t i; (i = atomic_fetch_add(&work->next, 1)) < work->count;) {
 		const struct hs_group *group = &work->groups->items[work->shown[i]];
-		make_stacks(&making, work->groups, group, &work->stacks[i]);
-		choose_stacks(report->sites, group, &work->stacks[i]);
-		add_group(&work->stacks[i].text, &making, group, &work->stacks[i]);
+		struct stacks stacks = {0};
+		make_stacks(&making, work->groups, group, &stacks);
+		choose_stacks(report->sites, group, &stacks);
+		add_group(&work->texts[i], &making, group, &stacks);
+		free_stacks(&stacks);
 	}
 	hs_shown_free(&making.shown);
 	hs_shown_free(&making.second);
-}
-
-static void free_stacks(struct stacks *stacks)
-{
-	for (uint32_t i = 0; i < stacks->count; i++)
-		free(stacks->items[i].sum);
-	free(stacks->chosen);
-	free(stacks->items);
-	hs_text_free(&stacks->text);
 }
 
 void hs_report_stacks(struct hs_text *text, const struct hs_report *report, const struct hs_groups *groups,
@@ -333,14 +340,14 @@ void hs_report_stacks(struct hs_text *text, const struct hs_report *report, cons
 	struct work all = {.showing = showing, .groups = groups, .shown = shown, .count = count};
 	struct hs_aside aside = {0};
 	hs_showing_wait(showing);
-	all.stacks = hs_allocate_zero(count, sizeof(*all.stacks));
+	all.texts = hs_allocate_zero(count, sizeof(*all.texts));
 	if (report->sites->count >= HS_MANY_SITES)
 		hs_aside_begin(&aside, work, &all);
 	work(&all);
 	hs_aside_end(&aside);
 	for (uint32_t i = 0; i < count; i++) {
-		hs_text_add(text, all.stacks[i].text.bytes);
-		free_stacks(&all.stacks[i]);
+		hs_text_add_bytes(text, all.texts[i].bytes, all.texts[i].count);
+		hs_text_free(&all.texts[i]);
 	}
-	free(all.stacks);
+	free(all.texts);
 }

@@ -27,10 +27,10 @@ static const char *module_name(const struct hs_profile *profile, uint32_t module
 	return slash ? slash + 1 : path;
 }
 
-bool hs_is_libc(const struct hs_profile *profile, uint32_t frame)
+bool hs_is_libc(const struct hs_profile *profile, uint32_t module)
 {
 	static const char *const names[] = {"libc.so", "libc-", "ld-linux", "libpthread", NULL};
-	return starts_with_any(module_name(profile, profile->frames[frame].module), names);
+	return starts_with_any(module_name(profile, module), names);
 }
 
 static bool is_system_library(const char *path)
@@ -100,7 +100,7 @@ uint32_t hs_without_start(const struct hs_profile *profile, const uint32_t *fram
 {
 	uint32_t end = count;
 	while (end &&
-	       (hs_is_libc(profile, frames[end - 1]) ||
+	       (hs_is_libc(profile, profile->frames[frames[end - 1]].module) ||
 		strcmp(profile->strings.items[profile->frames[frames[end - 1]].function], "_start") == 0))
 		end--;
 	return end ? end : count;

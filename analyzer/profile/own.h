@@ -6,8 +6,8 @@
 
 #include <stdbool.h>
 
-/* A library that every program runs on: libc and the loader. */
-bool hs_is_libc(const struct hs_profile *profile, uint32_t frame);
+/* A library that every program runs on: libc and the loader. module: UINT32_MAX none. */
+bool hs_is_libc(const struct hs_profile *profile, uint32_t module);
 
 /* Of a stack's frames, innermost first: how many are left without those at its outer end by which libc starts
  * a program or a thread; all if none would be. */

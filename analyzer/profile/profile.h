@@ -369,6 +369,8 @@ struct hs_site {
 			       * to only some of the stacks that look the same, these are a site of their own
 			       */
 	uint32_t own;         /* that frame; HS_NO_FRAME: there are no frames */
+	uint32_t callers;     /* before hs_sites_finish: number of the stack that is further out, in what
+			       * hs_sites_fold makes; 0: none */
 	uint32_t stack;       /* private */
 	uint32_t group;       /* private */
 	struct hs_counts *counts; /* of hs_sites.replay.groups */
@@ -401,10 +403,9 @@ int hs_sites_begin(struct hs_profile *profile, bool raw,
 void hs_sites_finish(struct hs_sites *sites);
 
 /* Of sites finished or not: */
-/* Writes the innermost `count` frames of a site, frame_count at most, innermost first. Returns the number of
- * the stack that is further out; of finished ones 0. */
-uint32_t hs_site_write_frames(const struct hs_sites *sites, const struct hs_site *site, uint32_t count,
-			      uint32_t *frames);
+/* Writes the innermost `count` frames of a site, frame_count at most, innermost first. */
+void hs_site_write_frames(const struct hs_sites *sites, const struct hs_site *site, uint32_t count,
+			  uint32_t *frames);
 /* By the number of each stack what `add` makes of it, frame by frame from the outermost, 0 for no frame. NULL
  * if the sites are finished. The caller frees it. */
 uint32_t *hs_sites_fold(const struct hs_sites *sites,

@@ -249,18 +249,17 @@ void hs_sites_finish(struct hs_sites *sites)
 /* ---- finished or not ------------------------------------------------------------------------------------
  */
 
-uint32_t hs_site_write_frames(const struct hs_sites *sites, const struct hs_site *site, uint32_t count,
-			      uint32_t *frames)
+void hs_site_write_frames(const struct hs_sites *sites, const struct hs_site *site, uint32_t count,
+			  uint32_t *frames)
 {
 	if (!sites->making) {
 		memcpy(frames, site->frames, count * sizeof *frames);
-		return 0;
+		return;
 	}
 	const struct hs_stack *stacks = sites->making->stacks.items;
 	uint32_t stack = site->stack;
 	for (uint32_t i = 0; i < count; i++, stack = stacks[stack].parent)
 		frames[i] = stacks[stack].frame;
-	return stack;
 }
 
 uint32_t *hs_sites_fold(const struct hs_sites *sites,

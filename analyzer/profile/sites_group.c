@@ -124,10 +124,12 @@ static void place_own_frame(const struct hs_sites_making *making, struct hs_site
 {
 	const struct hs_stack *stack = &making->stacks.items[site->stack];
 	site->own = site->frame_count ? stack->frame : HS_NO_FRAME;
+	site->callers = site->frame_count ? stack->parent : 0;
 	for (uint32_t position = 0; position < site->frame_count; position++) {
 		if (making->own_frames[stack->frame]) {
 			site->own_frame = position;
 			site->own = stack->frame;
+			site->callers = stack->parent;
 			return;
 		}
 		stack = &making->stacks.items[stack->parent];
