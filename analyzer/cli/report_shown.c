@@ -105,12 +105,38 @@ static inline uint32_t add_caller(enum fate fate, uint32_t hash, const struct hs
 	}
 }
 
-static uint32_t add_short_caller(uint32_t hash, uint32_t frame, const void *looks)
+/* Adds the frames of a node's call that are among the rest. */
+static inline uint32_t add_short_callers(const struct hs_showing *showing, uint32_t hash, struct hs_rest rest)
 {
-	const struct hs_looks *its = (const struct hs_looks *)looks + frame;
-	if (!its->traits) /* most of them */
-		return add_shown(hash, its);
-	return add_caller(decide(MANNER_SHORT, hash, its), hash, its);
+	struct hs_call call = hs_call_of(showing->report->profile, rest.node);
+	for (uint32_t i = call.frame_count; i-- > rest.cut;) {
+		const struct hs_looks *looks = &showing->looks[call.first_frame + i];
+		if (!looks->traits) /* most of them */
+			hash = add_shown(hash, looks);
+		else
+			hash = add_caller(decide(MANNER_SHORT, hash, looks), hash, looks);
+	}
+	return hash;
+}
+
+static uint32_t *hash_nodes(const struct hs_showing *showing)
+{
+	const struct hs_profile *profile = showing->report->profile;
+	uint32_t *hashes = hs_allocate_filled(profile->node_count * sizeof(*hashes));
+	hashes[0] = HASH_OF_START;
+	for (uint32_t id = 1; id < profile->node_count; id++)
+		hashes[id] = add_short_callers(showing, hashes[profile->nodes[id].parent],
+					       (struct hs_rest){id, 0});
+	return hashes;
+}
+
+static uint32_t hash_of_callers(const struct hs_showing *showing, const struct hs_site *site)
+{
+	struct hs_rest callers = {site->callers, site->callers_cut};
+	if (callers.cut == 0)
+		return showing->hashes[callers.node];
+	const struct hs_node *node = &showing->report->profile->nodes[callers.node];
+	return add_short_callers(showing, showing->hashes[node->parent], callers);
 }
 
 static enum manner manner_of(const struct hs_showing *showing, uint32_t own_frame)
@@ -148,27 +174,26 @@ void hs_show(const struct hs_showing *showing, uint32_t index, bool only_hash, s
 	const struct hs_sites *sites = showing->report->sites;
 	const struct hs_site *site = &sites->items[index];
 	const struct hs_looks *looks = showing->looks;
-	uint32_t count = site->frame_count, own = site->own_frame, first = 0, at = count;
+	uint32_t own = site->own_frame, first = 0;
+	shown->count = shown->own = 0;
+	shown->hash = HASH_OF_START;
+	if (site->own == HS_NO_FRAME)
+		return;
+	enum manner manner = manner_of(showing, site->own);
+	bool known = only_hash && showing->hashes && manner == MANNER_SHORT; /* what is shown of callers */
+	uint32_t count = known ? own + 1 : hs_site_depth(sites, site), at = count;
 	if (count >= shown->capacity) {
 		free(shown->room);
 		shown->capacity = (size_t)count * 2 + 1;
 		shown->room = hs_allocate(shown->capacity * sizeof(*shown->room));
 	}
 	uint32_t *frames = shown->room;
-	shown->frames = frames;
-	shown->count = shown->own = 0;
-	shown->hash = HASH_OF_START;
-	if (count == 0)
-		return;
-	enum manner manner = manner_of(showing, site->own);
-	if (only_hash && showing->outer_hashes && manner == MANNER_SHORT) {
-		shown->hash = showing->outer_hashes[site->callers];
-		if (own) /* else a stack that lies anywhere in memory is not looked at */
-			hs_site_write_frames(sites, site, own, frames);
-	} else {
-		hs_site_write_frames(sites, site, count, frames);
+	if (!known || own) /* else a stack that lies anywhere in memory is not looked at */
+		hs_site_write_frames(sites, site, known ? own : count, frames);
+	if (known)
+		shown->hash = hash_of_callers(showing, site);
+	else
 		at = look_at_callers(showing, manner, own, count, shown);
-	}
 	shown->hash = add_shown(shown->hash, &looks[site->own]);
 	frames[--at] = site->own;
 	shown->own = at;
@@ -208,8 +233,8 @@ static void look(void *context)
 	struct hs_showing *showing = context;
 	const struct hs_report *report = showing->report;
 	showing->looks = find_looks(report->profile);
-	if (!report->raw)
-		showing->outer_hashes = hs_sites_fold(report->sites, add_short_caller, showing->looks);
+	if (!report->raw && report->sites->making)
+		showing->hashes = hash_nodes(showing);
 }
 
 void hs_showing_start(struct hs_showing *showing, const struct hs_report *report)
@@ -230,5 +255,5 @@ void hs_showing_free(struct hs_showing *showing)
 {
 	hs_showing_wait(showing);
 	free(showing->looks);
-	free(showing->outer_hashes);
+	free(showing->hashes);
 }

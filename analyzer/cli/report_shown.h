@@ -17,7 +17,7 @@ struct hs_shown {
 struct hs_showing {
 	const struct hs_report *report;
 	struct hs_looks *looks; /* of each frame */
-	uint32_t *outer_hashes; /* of what is shown of callers, by hs_site.callers; or NULL */
+	uint32_t *hashes;       /* of each node: of what is shown of it as a caller; or NULL */
 	struct hs_aside aside;  /* finds them */
 };
 

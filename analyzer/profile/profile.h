@@ -11,7 +11,8 @@
  *   suppressions_find.c  which rule says so of each stack
  *   marks.c      phases and pauses: what the program said of itself
  *   order.c      which frame comes before which in reports
- *   sites.c      nodes grouped by their folded stack; sites_group.c: which node belongs to which site
+ *   sites.c      nodes grouped by their folded stack; sites_group.c: which node belongs to which site;
+ *                sites_met.c: the same while events are replayed
  *   sites_finish.c  their order and frames
  */
 #ifndef HS_PROFILE_H
@@ -262,6 +263,24 @@ void hs_facts_free(struct hs_facts *facts);
 /* The command line in one piece, or the program. The caller frees it. */
 char *hs_command_line(const struct hs_facts *facts);
 
+/* A stack: that of a node without the `cut` innermost frames of its call. */
+struct hs_rest {
+	uint32_t node, cut;
+};
+
+/* Takes the innermost frame off a stack; false if there is none. */
+static inline bool hs_rest_next(const struct hs_profile *profile, struct hs_rest *rest, uint32_t *frame)
+{
+	for (; rest->node; *rest = (struct hs_rest){profile->nodes[rest->node].parent, 0}) {
+		struct hs_call call = hs_call_of(profile, rest->node);
+		if (rest->cut < call.frame_count) {
+			*frame = call.first_frame + rest->cut++;
+			return true;
+		}
+	}
+	return false;
+}
+
 /* ---- replay ---------------------------------------------------------------------------------------------
  */
 
@@ -358,21 +377,28 @@ void hs_replay_free(struct hs_replay *replay);
 /* Stacks that look the same to people (function, file, line, module of every frame; addresses apart), from
  * the innermost frame that is not internal outwards. */
 struct hs_site {
-	uint32_t *frames; /* indices in profile.frames, innermost first; may be empty. NULL before
-			     hs_sites_finish */
-	uint32_t frame_count;
-	uint32_t folded_frames; /* internal frames left out, of the deepest stack folded in; 0 before
-				   hs_sites_finish */
+	uint32_t *frames;     /* indices in profile.frames, innermost first; may be empty. NULL before
+				 hs_sites_finish */
+	uint32_t frame_count; /* 0 before hs_sites_finish: see hs_site_depth */
+	union {
+		uint32_t folded_frames; /* internal frames left out, of the deepest stack folded in; and
+					 * before hs_sites_finish */
+		uint32_t callers;       /* the node of the stack further out than the own frame, without the
+					 * innermost callers_cut frames of its call; 0: none */
+	};
 	uint32_t own_frame;   /* position in `frames` of the innermost frame of the user's own code: not in a
 			       * system library if there is such a frame, else 0 */
 	uint32_t suppression; /* the rule, + 1, that suppresses what is live of it; 0: none. Where it applies
 			       * to only some of the stacks that look the same, these are a site of their own
 			       */
 	uint32_t own;         /* that frame; HS_NO_FRAME: there are no frames */
-	uint32_t callers;     /* before hs_sites_finish: number of the stack that is further out, in what
-			       * hs_sites_fold makes; 0: none */
-	uint32_t stack;       /* private */
-	uint32_t group;       /* private */
+	uint16_t callers_cut;
+	uint16_t cut; /* private, as what follows */
+	union {
+		uint32_t node;  /* whose stack it is, without the innermost `cut` frames of its call */
+		uint32_t stack; /* since hs_sites_finish has begun: that, in hs_sites_making.stacks */
+	};
+	uint32_t group;
 	struct hs_counts *counts; /* of hs_sites.replay.groups */
 };
 
@@ -403,14 +429,10 @@ int hs_sites_begin(struct hs_profile *profile, bool raw,
 void hs_sites_finish(struct hs_sites *sites);
 
 /* Of sites finished or not: */
-/* Writes the innermost `count` frames of a site, frame_count at most, innermost first. */
+uint32_t hs_site_depth(const struct hs_sites *sites, const struct hs_site *site); /* frames */
+/* Writes the innermost `count` frames of a site, its depth at most, innermost first. */
 void hs_site_write_frames(const struct hs_sites *sites, const struct hs_site *site, uint32_t count,
 			  uint32_t *frames);
-/* By the number of each stack what `add` makes of it, frame by frame from the outermost, 0 for no frame. NULL
- * if the sites are finished. The caller frees it. */
-uint32_t *hs_sites_fold(const struct hs_sites *sites,
-			uint32_t (*add)(uint32_t value, uint32_t frame, const void *context),
-			const void *context);
 /* Whether the site with index `left` comes before that with index `right`, once they are sorted. */
 bool hs_site_is_before(const struct hs_sites *sites, uint32_t left, uint32_t right);
 

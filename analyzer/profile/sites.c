@@ -29,13 +29,14 @@ enum { NODES_WORTH_A_THREAD = 16384 };
 static void make_rules_and_stacks(struct hs_sites_making *making, bool raw)
 {
 	struct hs_aside aside;
+	hs_sites_know_frames(making, raw);
 	if (making->profile->node_count < NODES_WORTH_A_THREAD) {
 		find_rules(making);
-		hs_sites_make_stacks(making, raw);
+		hs_sites_make_stacks(making);
 		return;
 	}
 	hs_aside_begin(&aside, find_rules, making);
-	hs_sites_make_stacks(making, raw);
+	hs_sites_make_stacks(making);
 	hs_aside_end(&aside);
 }
 
@@ -56,7 +57,8 @@ static void take_groups(struct hs_sites_making *making, struct hs_sites *sites, 
 		}
 		if (site_of_group[group] == UINT32_MAX) {
 			site_of_group[group] = sites->count;
-			hs_sites_add(making, sites, id, group);
+			hs_sites_add(making, sites, hs_sites_fold_node(making, id),
+				     hs_suppression_of(making->profile, id), group);
 		}
 		group_of_node[id] = site_of_group[group];
 	}
@@ -147,7 +149,8 @@ static void make_stacks_aside(void *context)
 	struct stacking *stacking = context;
 	prepare(stacking);
 	find_rules(stacking->making);
-	hs_sites_make_stacks(stacking->making, stacking->raw);
+	hs_sites_know_frames(stacking->making, stacking->raw);
+	hs_sites_hash_stacks(stacking->making);
 	if (stacking->making->profile->node_count == stacking->expected_nodes)
 		hs_sites_map_met(stacking->making, stacking->sites);
 }

@@ -93,26 +93,25 @@ enum step { BY_PEAK, BY_ALLOCATED, BY_FRAME, BY_RULE };
 
 /* A site while they are sorted. */
 struct draft {
-	uint32_t site; /* its index before */
-	uint32_t rest; /* the outer part of the stack, not looked at yet */
-	uint64_t key;  /* what is looked at; the smallest comes first */
+	uint32_t site;       /* its index before */
+	struct hs_rest rest; /* the outer part of the stack, not looked at yet */
+	uint64_t key;        /* what is looked at; the smallest comes first */
 };
 
 static uint64_t next_key(const struct hs_sites *sites, struct draft *draft, enum step step)
 {
-	const struct hs_sites_making *making = sites->making;
+	const struct hs_profile *profile = sites->making->profile;
 	const struct hs_site *site = &sites->items[draft->site];
-	const struct hs_stack *stack = &making->stacks.items[draft->rest];
+	uint32_t frame;
 	switch (step) {
 	case BY_PEAK:
 		return ~site->counts->peak_bytes;
 	case BY_ALLOCATED:
 		return ~site->counts->allocated_bytes;
 	case BY_FRAME:
-		if (!draft->rest)
+		if (!hs_rest_next(profile, &draft->rest, &frame))
 			return 0;
-		draft->rest = stack->parent;
-		return making->profile->frames[stack->frame].rank + 1ULL;
+		return profile->frames[frame].rank + 1ULL;
 	default:
 		return site->suppression;
 	}
@@ -209,6 +208,17 @@ static uint32_t *take_groups_of_nodes(struct hs_sites *sites)
 	return of_node;
 }
 
+static void find_stacks_of_sites(struct hs_sites *sites)
+{
+	const struct hs_sites_making *making = sites->making;
+	for (uint32_t i = 0; i < sites->count; i++) {
+		struct hs_site *site = &sites->items[i];
+		site->stack = hs_sites_stack_of(making, hs_rest_of_site(site));
+		site->frame_count = making->stacks.items[site->stack].depth;
+		site->folded_frames = 0;
+	}
+}
+
 /* Tells nodes where their sites are now; finds how many frames each site left out. */
 static void place_nodes(struct hs_sites *sites, const uint32_t *now_at)
 {
@@ -222,7 +232,7 @@ static void place_nodes(struct hs_sites *sites, const uint32_t *now_at)
 			continue;
 		*index = now_at[*index];
 		struct hs_site *site = &sites->items[*index];
-		uint32_t folded = stacks[making->stacks.of_node[id]].depth - stacks[site->stack].depth;
+		uint32_t folded = stacks[making->stacks.of_node[id]].depth - site->frame_count;
 		if (folded > site->folded_frames)
 			site->folded_frames = folded;
 	}
@@ -233,10 +243,13 @@ void hs_sites_finish(struct hs_sites *sites)
 	struct hs_sites_making *making = sites->making;
 	struct draft *drafts = hs_allocate(sites->count * sizeof *drafts);
 	for (uint32_t i = 0; i < sites->count; i++)
-		drafts[i] = (struct draft){.site = i, .rest = sites->items[i].stack};
+		drafts[i] = (struct draft){.site = i, .rest = hs_rest_of_site(&sites->items[i])};
 	sort_drafts(sites, drafts);
 	uint32_t *now_at = arrange(sites, drafts);
 	free(drafts);
+	if (!making->stacks.items)
+		hs_sites_make_stacks(making);
+	find_stacks_of_sites(sites);
 	place_nodes(sites, now_at);
 	free(now_at);
 	free(making->stacks.of_node);
@@ -249,6 +262,17 @@ void hs_sites_finish(struct hs_sites *sites)
 /* ---- finished or not ------------------------------------------------------------------------------------
  */
 
+uint32_t hs_site_depth(const struct hs_sites *sites, const struct hs_site *site)
+{
+	if (!sites->making)
+		return site->frame_count;
+	const struct hs_profile *profile = sites->making->profile;
+	uint32_t depth = 0;
+	for (uint32_t node = site->node; node; node = profile->nodes[node].parent)
+		depth += hs_call_of(profile, node).frame_count;
+	return depth - site->cut;
+}
+
 void hs_site_write_frames(const struct hs_sites *sites, const struct hs_site *site, uint32_t count,
 			  uint32_t *frames)
 {
@@ -256,34 +280,20 @@ void hs_site_write_frames(const struct hs_sites *sites, const struct hs_site *si
 		memcpy(frames, site->frames, count * sizeof *frames);
 		return;
 	}
-	const struct hs_stack *stacks = sites->making->stacks.items;
-	uint32_t stack = site->stack;
-	for (uint32_t i = 0; i < count; i++, stack = stacks[stack].parent)
-		frames[i] = stacks[stack].frame;
-}
-
-uint32_t *hs_sites_fold(const struct hs_sites *sites,
-			uint32_t (*add)(uint32_t value, uint32_t frame, const void *context),
-			const void *context)
-{
-	if (!sites->making)
-		return NULL;
-	const struct hs_stacks *stacks = &sites->making->stacks;
-	uint32_t *values = hs_allocate_filled(stacks->count * sizeof *values);
-	values[0] = 0;
-	for (uint32_t i = 1; i < stacks->count; i++)
-		values[i] = add(values[stacks->items[i].parent], stacks->items[i].frame, context);
-	return values;
+	struct hs_rest rest = hs_rest_of_site(site);
+	for (uint32_t i = 0; i < count; i++)
+		hs_rest_next(sites->making->profile, &rest, &frames[i]);
 }
 
 bool hs_site_is_before(const struct hs_sites *sites, uint32_t left, uint32_t right)
 {
 	if (!sites->making)
 		return left < right;
-	struct draft one = {.site = left, .rest = sites->items[left].stack},
-		     other = {.site = right, .rest = sites->items[right].stack};
+	struct draft one = {.site = left, .rest = hs_rest_of_site(&sites->items[left])},
+		     other = {.site = right, .rest = hs_rest_of_site(&sites->items[right])};
 	for (enum step step = BY_PEAK;; step += step != BY_FRAME) {
-		bool same_rest = step == BY_FRAME && one.rest == other.rest;
+		bool same_rest = step == BY_FRAME && one.rest.node == other.rest.node &&
+				 one.rest.cut == other.rest.cut;
 		if (same_rest)
 			step = BY_RULE;
 		uint64_t a = next_key(sites, &one, step), b = next_key(sites, &other, step);

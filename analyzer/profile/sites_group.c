@@ -1,5 +1,5 @@
-/* The groups of nodes that are sites: by their stack as people see it, and their rule. Nothing here needs the
- * replay's counts. */
+/* What of a node's stack is its site; and, where the grouping has to be known before the replay, the groups
+ * of all nodes: by their stack as people see it, and their rule. Nothing here needs the replay's counts. */
 #include "base/memory.h"
 #include "own.h"
 #include "sites_making.h"
@@ -8,33 +8,78 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- frames ---------------------------------------------------------------------------------------------
+ */
+
+static bool is_own(const struct hs_profile *profile, const bool *own_modules, const struct hs_frame *frame)
+{
+	/* a frame with a file but no module comes from a format that only tells the one */
+	bool own = frame->module == UINT32_MAX ? frame->file != 0 || profile->facts.imported
+					       : own_modules[frame->module];
+	return own && !frame->internal;
+}
+
+static uint16_t count_folded(const struct hs_profile *profile, struct hs_call call, bool raw)
+{
+	for (uint32_t i = 0; i < call.frame_count; i++)
+		if (raw || !profile->frames[call.first_frame + i].internal)
+			return (uint16_t)i;
+	return HS_CALL_FOLDED;
+}
+
+void hs_sites_know_frames(struct hs_sites_making *making, bool raw)
+{
+	const struct hs_profile *profile = making->profile;
+	bool *own_modules = hs_own_modules(profile);
+	making->own_frames = hs_allocate_zero((size_t)profile->frame_count + 1, sizeof *making->own_frames);
+	for (uint32_t i = 0; i < profile->frame_count; i++)
+		making->own_frames[i] = is_own(profile, own_modules, &profile->frames[i]);
+	free(own_modules);
+	making->folded_of_call = hs_allocate(profile->call_count * sizeof *making->folded_of_call);
+	for (uint32_t i = 0; i < profile->call_count; i++)
+		making->folded_of_call[i] = count_folded(profile, profile->calls[i], raw);
+}
+
+/* Of each node the one whose call is not folded: itself or the innermost such caller; 0 none. */
+static uint32_t *find_unfolded(const struct hs_sites_making *making)
+{
+	const struct hs_profile *profile = making->profile;
+	uint32_t *unfolded = hs_allocate(profile->node_count * sizeof *unfolded);
+	unfolded[0] = 0;
+	for (uint32_t id = 1; id < profile->node_count; id++)
+		unfolded[id] = making->folded_of_call[profile->nodes[id].call] == HS_CALL_FOLDED
+				       ? unfolded[profile->nodes[id].parent]
+				       : id;
+	return unfolded;
+}
+
+struct hs_rest hs_sites_fold_node(struct hs_sites_making *making, uint32_t node)
+{
+	enum { STEPS_MOST = 64 }; /* if nodes have more, following each of them might take forever */
+	const struct hs_profile *profile = making->profile;
+	uint32_t at = node, folded;
+	for (unsigned i = 0; (folded = making->folded_of_call[profile->nodes[at].call]) == HS_CALL_FOLDED;) {
+		at = profile->nodes[at].parent;
+		if (++i == STEPS_MOST) {
+			if (!making->unfolded)
+				making->unfolded = find_unfolded(making);
+			at = making->unfolded[at];
+		}
+		if (at == 0)
+			return (struct hs_rest){node, 0};
+	}
+	return (struct hs_rest){at, folded};
+}
+
 /* ---- grouping -------------------------------------------------------------------------------------------
  */
 
-/* The innermost run of internal frames goes, unless nothing would remain. */
-static void fold_stacks(struct hs_sites_making *making, bool raw)
+uint32_t hs_sites_stack_of(const struct hs_sites_making *making, struct hs_rest rest)
 {
-	struct hs_stack *stacks = making->stacks.items;
-	const struct hs_frame *frames = making->profile->frames;
-	uint32_t count = making->stacks.count;
-	bool nothing = false; /* remains of some */
-	stacks[0].folded = 0;
-	for (uint32_t s = 1; s < count; s++) {
-		if (raw || !frames[stacks[s].frame].internal) {
-			stacks[s].folded = s;
-			continue;
-		}
-		stacks[s].folded = stacks[stacks[s].parent].folded;
-		nothing |= !stacks[s].folded;
-	}
-	for (uint32_t s = count; nothing && s-- > 1;)
-		if (stacks[s].folded == 0)
-			stacks[s].folded = s;
-}
-
-static uint32_t folded_stack(const struct hs_sites_making *making, uint32_t node)
-{
-	return making->stacks.items[making->stacks.of_node[node]].folded;
+	uint32_t stack = making->stacks.of_node[rest.node];
+	for (uint32_t i = 0; i < rest.cut; i++)
+		stack = making->stacks.items[stack].parent;
+	return stack;
 }
 
 static inline uint32_t find_group(struct hs_sites_making *making, uint32_t stack, uint32_t rule)
@@ -56,13 +101,15 @@ static inline uint32_t find_group(struct hs_sites_making *making, uint32_t stack
 /* Inline: nodes are many. */
 static inline __attribute__((always_inline)) uint32_t group_of(struct hs_sites_making *making, uint32_t node)
 {
-	return find_group(making, folded_stack(making, node), hs_suppression_of(making->profile, node));
+	return find_group(making, hs_sites_stack_of(making, hs_sites_fold_node(making, node)),
+			  hs_suppression_of(making->profile, node));
 }
 
-static void start_groups(struct hs_sites_making *making)
+void hs_sites_make_stacks(struct hs_sites_making *making)
 {
-	making->group_of_stack = hs_allocate(making->stacks.count * sizeof *making->group_of_stack);
-	memset(making->group_of_stack, 0xff, making->stacks.count * sizeof *making->group_of_stack);
+	uint32_t *texts = hs_frame_texts(making->profile);
+	hs_stacks_make(making->profile, texts, &making->stacks);
+	free(texts);
 }
 
 static void end_groups(struct hs_sites_making *making)
@@ -88,6 +135,8 @@ group_some(struct hs_sites_making *making, const bool *is_parent, bool parents, 
 uint32_t *hs_sites_group_nodes(struct hs_sites_making *making)
 {
 	const struct hs_profile *profile = making->profile;
+	making->group_of_stack = hs_allocate(making->stacks.count * sizeof *making->group_of_stack);
+	memset(making->group_of_stack, 0xff, making->stacks.count * sizeof *making->group_of_stack);
 	bool *is_parent = hs_allocate_zero(profile->node_count, sizeof *is_parent);
 	uint32_t *group_of_node = hs_allocate(profile->node_count * sizeof *group_of_node);
 	for (uint32_t id = 1; id < profile->node_count; id++)
@@ -102,83 +151,52 @@ uint32_t *hs_sites_group_nodes(struct hs_sites_making *making)
 /* ---- sites ----------------------------------------------------------------------------------------------
  */
 
-static bool is_own(const struct hs_profile *profile, const bool *own_modules, const struct hs_frame *frame)
-{
-	/* a frame with a file but no module comes from a format that only tells the one */
-	bool own = frame->module == UINT32_MAX ? frame->file != 0 || profile->facts.imported
-					       : own_modules[frame->module];
-	return own && !frame->internal;
-}
-
-static void find_own_frames(struct hs_sites_making *making)
+/* The own frame of a site: the innermost one that is the user's, or else the innermost one. */
+static void find_own_frame(const struct hs_sites_making *making, struct hs_site *site)
 {
 	const struct hs_profile *profile = making->profile;
-	bool *own_modules = hs_own_modules(profile);
-	making->own_frames = hs_allocate_zero((size_t)profile->frame_count + 1, sizeof *making->own_frames);
-	for (uint32_t i = 0; i < profile->frame_count; i++)
-		making->own_frames[i] = is_own(profile, own_modules, &profile->frames[i]);
-	free(own_modules);
-}
-
-static void place_own_frame(const struct hs_sites_making *making, struct hs_site *site)
-{
-	const struct hs_stack *stack = &making->stacks.items[site->stack];
-	site->own = site->frame_count ? stack->frame : HS_NO_FRAME;
-	site->callers = site->frame_count ? stack->parent : 0;
-	for (uint32_t position = 0; position < site->frame_count; position++) {
-		if (making->own_frames[stack->frame]) {
+	struct hs_rest rest = hs_rest_of_site(site), callers = {0};
+	uint32_t frame;
+	site->own = HS_NO_FRAME;
+	for (uint32_t position = 0; hs_rest_next(profile, &rest, &frame); position++) {
+		bool own = making->own_frames[frame];
+		if (position == 0 || own) {
 			site->own_frame = position;
-			site->own = stack->frame;
-			site->callers = stack->parent;
-			return;
+			site->own = frame;
+			callers = rest;
 		}
-		stack = &making->stacks.items[stack->parent];
+		if (own)
+			break;
 	}
+	if (callers.cut == hs_call_of(profile, callers.node).frame_count)
+		callers = (struct hs_rest){profile->nodes[callers.node].parent, 0};
+	site->callers = callers.node;
+	site->callers_cut = (uint16_t)callers.cut;
 }
 
-void hs_sites_add(struct hs_sites_making *making, struct hs_sites *sites, uint32_t node, uint32_t group)
+void hs_sites_add(struct hs_sites_making *making, struct hs_sites *sites, struct hs_rest rest, uint32_t rule,
+		  uint32_t group)
 {
-	uint32_t stack = folded_stack(making, node);
 	sites->items = hs_grow(sites->items, sites->count, &making->site_capacity, sizeof *sites->items);
 	struct hs_site *site = &sites->items[sites->count++];
-	*site = (struct hs_site){.stack = stack,
-				 .frame_count = making->stacks.items[stack].depth,
-				 .suppression = hs_suppression_of(making->profile, node),
-				 .group = group};
-	place_own_frame(making, site);
-}
-
-void hs_sites_map_met(struct hs_sites_making *making, struct hs_sites *sites)
-{
-	uint32_t count = atomic_load_explicit(&making->met.count, memory_order_acquire);
-	for (uint32_t group = making->mapped; group < count; group++) {
-		uint32_t node = making->met.nodes[group], site = group_of(making, node);
-		if (site == sites->count)
-			hs_sites_add(making, sites, node, group);
-		making->site_of_group = hs_grow(making->site_of_group, group, &making->site_of_group_capacity,
-						sizeof *making->site_of_group);
-		making->site_of_group[group] = site;
-	}
-	making->mapped = count;
-}
-
-void hs_sites_make_stacks(struct hs_sites_making *making, bool raw)
-{
-	uint32_t *texts = hs_frame_texts(making->profile);
-	hs_stacks_make(making->profile, texts, &making->stacks);
-	free(texts);
-	fold_stacks(making, raw);
-	start_groups(making);
-	find_own_frames(making);
+	*site = (struct hs_site){
+		.suppression = rule, .node = rest.node, .cut = (uint16_t)rest.cut, .group = group};
+	find_own_frame(making, site);
 }
 
 void hs_sites_making_free(struct hs_sites_making *making)
 {
 	if (!making)
 		return;
+	free(making->own_frames);
+	free(making->folded_of_call);
+	free(making->unfolded);
 	hs_stacks_free(&making->stacks);
 	end_groups(making);
-	free(making->own_frames);
+	free(making->texts);
+	free(making->hashes_low);
+	free(making->hashes_high);
+	free(making->slots);
 	free(making->met.nodes);
 	free(making->site_of_group);
 	free(making);

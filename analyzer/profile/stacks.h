@@ -14,10 +14,7 @@ struct hs_stack {
 		uint32_t depth;   /* frames */
 		uint32_t sibling; /* while they are made: another one of the same parent; 0 none */
 	};
-	union {
-		uint32_t folded; /* sites.c: the stack without its internal frames */
-		uint32_t child;  /* while they are made: one whose parent it is; 0 none */
-	};
+	uint32_t child; /* while they are made: one whose parent it is; 0 none */
 };
 
 struct hs_stacks {

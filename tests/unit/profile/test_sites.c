@@ -219,6 +219,102 @@ static void test_sites(void)
 	hs_profile_free(p);
 }
 
+/* The same before they are finished, by what reports ask then. */
+static void test_begun_sites(void)
+{
+	struct hs_profile *p = record_program();
+	struct hs_sites sites;
+	struct hs_error error;
+	static const struct {
+		uint64_t bytes;
+		uint32_t depth;
+		const char *functions[3], *own_function;
+	} expected[] = {
+		/* in the order of events */
+		{1213, 3, {"fill", "run", "main"}, "fill"},
+		{500, 4, {"strdup", "fill", "run"}, "fill"},
+		{400, 2, {"", "main"}, "main"},
+		{300, 2, {"", "main"}, "main"},
+		{50, 1, {"[callers beyond the depth limit]"}, "[callers beyond the depth limit]"},
+		{40,
+		 1,
+		 {"std::vector<int, std::allocator<int> >::push_back(int const&)"},
+		 "std::vector<int, std::allocator<int> >::push_back(int const&)"},
+		{30, 0, {NULL}, NULL},
+	};
+	CHECK(hs_sites_begin(p, false, NULL, NULL, &sites, &error) == 0);
+	CHECK_NUMBER(sites.count, 7);
+	for (uint32_t i = 0; i < sites.count && i < 7; i++) {
+		const struct hs_site *site = &sites.items[i];
+		uint32_t frames[4];
+		CHECK_NUMBER(site->counts->peak_bytes, expected[i].bytes);
+		CHECK_NUMBER(hs_site_depth(&sites, site), expected[i].depth);
+		hs_site_write_frames(&sites, site, expected[i].depth, frames);
+		for (uint32_t k = 0; k < 3 && expected[i].functions[k]; k++)
+			CHECK_TEXT(p->strings.items[p->frames[frames[k]].function], expected[i].functions[k]);
+		if (expected[i].own_function)
+			CHECK_TEXT(p->strings.items[p->frames[site->own].function], expected[i].own_function);
+		else
+			CHECK_NUMBER(site->own, HS_NO_FRAME);
+		CHECK(i == 0 || !hs_site_is_before(&sites, i, i - 1));
+	}
+	/* what is further out than fill is in the same call as that; strdup's own frame likewise */
+	CHECK_NUMBER(sites.items[0].callers, 2);
+	CHECK_NUMBER(sites.items[0].callers_cut, 1);
+	CHECK_NUMBER(sites.items[1].callers, 3);
+	CHECK_NUMBER(sites.items[1].callers_cut, 1);
+	/* beyond main is nothing; and beyond the only frame */
+	CHECK_NUMBER(sites.items[3].callers, 0);
+	CHECK_NUMBER(sites.items[5].callers, 0);
+	hs_sites_free(&sites);
+	hs_profile_free(p);
+}
+
+/* Containers that call themselves, LONG deep, below main and below nothing, and allocate a byte at every
+ * depth: below main all of it is main's; where nothing else is there each stack stays as it is. */
+static void test_long_run_of_internals(void)
+{
+	enum { LONG = 150 };
+	struct writer w;
+	writer_start(&w);
+	write_header(&w);
+	add_module(&w, "/home/me/prog", MAIN_PROGRAM);
+	write_modules(&w);
+	uint32_t inner = add_node(&w, 0, 0, 0x1001), outer = 0;
+	uint32_t inners[LONG], outers[LONG];
+	for (int i = 0; i < LONG; i++) {
+		inners[i] = inner = add_node(&w, inner, 0, 0x3001);
+		outers[i] = outer = add_node(&w, outer, 0, 0x3001);
+	}
+	write_nodes(&w);
+	uint32_t main_name = add_name(&w, "main"), sort = add_name(&w, "void std::sort<int*>(int*, int*)");
+	add_symbol(&w, 0, 0x1001, 1, (const uint32_t[][4]){{main_name, 0, 0, 0}});
+	add_symbol(&w, 0, 0x3001, 1, (const uint32_t[][4]){{sort, 0, 0, 0}});
+	write_symbols(&w);
+	for (int i = 0; i < LONG; i++) {
+		event_alloc(&w, 1, 1, inners[i], 1);
+		event_alloc(&w, 1, 1, outers[i], 1);
+	}
+	write_events(&w);
+	struct hs_profile *p = load(&w);
+	struct hs_error error;
+	for (int finished = 0; finished < 2; finished++) {
+		struct hs_sites sites;
+		CHECK(finished ? hs_sites_make(p, false, &sites, &error) == 0
+			       : hs_sites_begin(p, false, NULL, NULL, &sites, &error) == 0);
+		CHECK_NUMBER(sites.count, LONG + 1);
+		/* the one with most bytes, then by depth */
+		CHECK_NUMBER(sites.items[0].counts->peak_bytes, LONG);
+		CHECK_NUMBER(hs_site_depth(&sites, &sites.items[0]), 1);
+		for (uint32_t i = 1; i < sites.count; i++) {
+			CHECK_NUMBER(sites.items[i].counts->peak_bytes, 1);
+			CHECK_NUMBER(hs_site_depth(&sites, &sites.items[i]), i);
+		}
+		hs_sites_free(&sites);
+	}
+	hs_profile_free(p);
+}
+
 /* Two stacks become one site; its maximum is that of both together, not the sum of two maxima: 100 + 0, then
  * 0 + 150. */
 static void test_maximum_of_merged(void)
@@ -400,6 +496,8 @@ int main(void)
 {
 	test_load();
 	test_sites();
+	test_begun_sites();
+	test_long_run_of_internals();
 	test_maximum_of_merged();
 	test_recursion();
 	test_nothing_recorded();
