@@ -315,9 +315,8 @@ struct hs_replay {
 	uint32_t *threads; /* by thread: ids (indices in profile.threads, if there) in the order of their
 			    * first event */
 	uint32_t thread_count;
-	bool *node_used; /* of each node: has allocations of its own (is the innermost of a stack with events)
-			  */
-	uint32_t *group_of_node; /* by node: of each that is used; else NULL */
+	bool *node_used; /* of each node: has allocations of its own (is the innermost of a stack with
+			  * events); NULL by node */
 };
 
 /* Reads the events once, or the counts of a file without events: then there is no timeline, and no
@@ -345,10 +344,10 @@ struct hs_met {
 };
 
 struct hs_replay_how {
-	/* NULL, or each node that has blocks is a group of its own, numbered as they come (see also
-	 * replay.group_of_node); the caller gives none. Groups have no maxima; without a filter there are no
-	 * histograms. Nothing of the profile is read but what tells how to filter, or written but facts'
-	 * warning, times and `damaged`. Not with by_... and slices. */
+	/* NULL, or each node that has blocks is a group of its own, numbered as they come; the caller gives
+	 * none. Groups have no maxima; without a filter there are no histograms. Nothing of the profile is
+	 * read but what tells how to filter, or written but facts' warning, times and `damaged`. Not with
+	 * by_... and slices. */
 	struct hs_met *by_node;
 	/* Counts are kept apart for each thread that allocates: replay.groups begins with the caller's
 	 * groups, for the first thread; those of other threads follow as they come (see replay.parts). */

@@ -324,16 +324,12 @@ static void start_tracker(struct hs_tracker *tracker, const struct hs_profile *p
 {
 	tracker->profile = profile;
 	tracker->out = out;
-	out->node_used = hs_allocate_zero(profile->node_count, sizeof *out->node_used);
 	tracker->node_groups = group_count;
-	if (tracker->how.by_node) {
-		out->group_of_node = hs_allocate_filled(profile->node_count * sizeof *out->group_of_node);
-		memset(out->group_of_node, 0xff, profile->node_count * sizeof *out->group_of_node);
-		group_of_node = out->group_of_node;
-	} else {
-		tracker->begun = hs_allocate_zero(group_count, sizeof *tracker->begun);
-	}
 	tracker->group_of_node = group_of_node;
+	if (tracker->how.by_node)
+		return;
+	out->node_used = hs_allocate_zero(profile->node_count, sizeof *out->node_used);
+	tracker->begun = hs_allocate_zero(group_count, sizeof *tracker->begun);
 }
 
 /* Room for so many groups of nodes costs nothing until they come: it is never moved then. */
@@ -485,7 +481,6 @@ void hs_replay_free(struct hs_replay *replay)
 	free(replay->groups);
 	free(replay->timeline);
 	free(replay->node_used);
-	free(replay->group_of_node);
 	free(replay->parts);
 	free(replay->slice_us);
 	free(replay->threads);

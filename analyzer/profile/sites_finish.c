@@ -197,14 +197,13 @@ static uint32_t *arrange(struct hs_sites *sites, struct draft *drafts)
 	return now_at;
 }
 
-/* The site of each node by its group in the replay, of which nothing else is needed any more. */
-static uint32_t *take_groups_of_nodes(struct hs_sites *sites)
+/* By the groups of the replay, which are nodes. */
+static uint32_t *find_sites_of_nodes(const struct hs_sites_making *making)
 {
-	uint32_t *of_node = sites->replay.group_of_node;
-	for (uint32_t id = 0; id < sites->making->profile->node_count; id++)
-		if (of_node[id] != UINT32_MAX)
-			of_node[id] = sites->making->site_of_group[of_node[id]];
-	sites->replay.group_of_node = NULL;
+	uint32_t *of_node = hs_allocate(making->profile->node_count * sizeof *of_node);
+	memset(of_node, 0xff, making->profile->node_count * sizeof *of_node);
+	for (uint32_t group = 0; group < making->mapped; group++)
+		of_node[making->met.nodes[group]] = making->site_of_group[group];
 	return of_node;
 }
 
@@ -225,7 +224,7 @@ static void place_nodes(struct hs_sites *sites, const uint32_t *now_at)
 	const struct hs_sites_making *making = sites->making;
 	const struct hs_stack *stacks = making->stacks.items;
 	if (!sites->site_of_node)
-		sites->site_of_node = take_groups_of_nodes(sites);
+		sites->site_of_node = find_sites_of_nodes(making);
 	for (uint32_t id = 0; id < making->profile->node_count; id++) {
 		uint32_t *index = &sites->site_of_node[id];
 		if (*index == UINT32_MAX)

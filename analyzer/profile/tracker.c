@@ -74,23 +74,43 @@ static uint32_t choose_slice(struct hs_tracker *tracker)
 	return out->slice_count - 1;
 }
 
-/* The group of a node that is about to have a block, and whether it is the group's first. */
-static __attribute__((noinline)) uint32_t use_node(struct hs_tracker *tracker, uint32_t node, bool *first)
+/* What a lane remembers of a node that it has met; else NULL. */
+static struct hs_remembered *remembered_of(const struct hs_tracker_lane *lane, uint32_t node)
 {
-	struct hs_replay *out = tracker->out;
-	if (tracker->how.by_node) {
-		*first = !out->node_used[node];
-		if (*first) {
-			tracker->how.by_node->nodes[tracker->node_groups] = node;
-			out->group_of_node[node] = tracker->node_groups++;
-		}
-	} else {
-		bool *begun = &tracker->begun[tracker->group_of_node[node]];
-		*first = !*begun;
-		*begun = true;
+	if (!lane->place_of_node || (lane->place_of_node[node] == 0 && node))
+		return NULL;
+	return &lane->remembered[lane->place_of_node[node]];
+}
+
+/* The group of a node that the lane has met, where each is a group of its own. */
+static uint32_t use_met_node(struct hs_tracker *tracker, const struct hs_tracker_lane *lane, uint32_t node,
+			     bool *first)
+{
+	struct hs_remembered *own = remembered_of(lane, node);
+	for (unsigned i = 0; i < HS_LANES && !own->group; i++) {
+		const struct hs_remembered *other = remembered_of(&tracker->lanes[i], node);
+		if (other)
+			own->group = other->group;
 	}
-	out->node_used[node] = true;
-	return tracker->group_of_node[node];
+	if (!own->group) {
+		*first = true;
+		tracker->how.by_node->nodes[tracker->node_groups] = node;
+		own->group = ++tracker->node_groups;
+	}
+	return own->group - 1;
+}
+
+/* The group of a node that is about to have a block, and whether it is the group's first. */
+static __attribute__((noinline)) uint32_t
+use_node(struct hs_tracker *tracker, const struct hs_tracker_lane *lane, uint32_t node, bool *first)
+{
+	if (tracker->how.by_node)
+		return use_met_node(tracker, lane, node, first);
+	uint32_t group = tracker->group_of_node[node];
+	*first = !tracker->begun[group];
+	tracker->begun[group] = true;
+	tracker->out->node_used[node] = true;
+	return group;
 }
 
 /* The group of a block that is about to begin, and whether it is its first. The caller's groups stand for the
@@ -106,7 +126,7 @@ static uint32_t choose_part(struct hs_tracker *tracker, struct hs_tracker_lane *
 		       : how->slices  ? choose_slice(tracker)
 				      : 0;
 	if (key == 0)
-		return use_node(tracker, node, first);
+		return use_node(tracker, lane, node, first);
 	tracker->out->node_used[node] = true;
 	return hs_tracker_part(tracker, tracker->group_of_node[node], key, first);
 }
@@ -229,7 +249,7 @@ IN_LOOP uint32_t choose_group(struct turn *turn, uint64_t size, bool *first, enu
 		return choose_part(turn->tracker, turn->lane, latest_node(turn), size, first);
 	struct hs_remembered *own = &turn->remembered[turn->latest_place];
 	if (__builtin_expect(own->group == 0, 0))
-		own->group = use_node(turn->tracker, latest_node(turn), first) + 1;
+		own->group = use_node(turn->tracker, turn->lane, latest_node(turn), first) + 1;
 	return own->group - 1;
 }
 

@@ -82,14 +82,14 @@ struct hs_tracker {
 	size_t thread_capacity, latest_capacity;
 	uint64_t allocated_bytes, now_us, events;
 	uint32_t node_groups;          /* groups that the caller gave, or by_node made */
-	const uint32_t *group_of_node; /* the caller's, or with by_node out's */
+	const uint32_t *group_of_node; /* the caller's */
 	bool *begun;                   /* of the caller's groups: it has had a block; else NULL */
 	struct hs_pairs parts; /* group, key; part i is group node_groups + i. By lifetime they are the second
 				* half's */
 	struct hs_choice choice;
 	uint64_t slice_blocks, slice_end; /* allocations of a slice; the number that begins the next */
 	size_t slice_capacity;
-	struct hs_replay *out; /* of which this half writes node_used, group_of_node, slices and lifetimes */
+	struct hs_replay *out; /* of which this half writes node_used, slices and lifetimes */
 };
 
 /* The part of a group with that key; *added (may be NULL) tells whether it is new. */
