@@ -23,18 +23,6 @@ static inline int take(struct hs_payload *payload, uint64_t *value)
 	return 0;
 }
 
-/* Of those that are hardly ever small. */
-static inline int take_large(struct hs_payload *payload, uint64_t *value)
-{
-	const uint8_t *next = NULL;
-	if (payload->end - payload->at >= 8)
-		next = hs_varint_get_quick(payload->at, value);
-	if (!next)
-		return take(payload, value);
-	payload->at = next;
-	return 0;
-}
-
 static int take_bytes(struct hs_payload *payload, const uint8_t **bytes, uint64_t *count)
 {
 	if (take(payload, count) != 0 || *count > HS_STRING_MOST ||
@@ -290,14 +278,14 @@ static void make_room(struct hs_loader *loader)
 }
 
 /* Nearly all nodes have a call that others had before. */
-static inline uint32_t find_call(struct hs_loader *loader, uint64_t module, uint64_t address)
+static inline uint32_t find_call(struct hs_loader *loader, uint32_t module, uint64_t address)
 {
-	uint64_t hash = (address ^ module << 7) * 0x9e3779b97f4a7c15ULL;
+	uint64_t hash = (address ^ (uint64_t)module << 7) * 0x9e3779b97f4a7c15ULL;
 	struct hs_recent_call *recent = &loader->recent_calls[hash >> (64 - HS_RECENT_CALL_BITS)];
-	if (recent->address == address && recent->module == module && recent->call)
+	if (recent->address == address && recent->module == module + 1)
 		return recent->call;
 	uint32_t found = hs_pairs_add(&loader->calls, module, address, NULL) + 1;
-	*recent = (struct hs_recent_call){address, (uint32_t)module, found};
+	*recent = (struct hs_recent_call){address, module + 1, found};
 	return found;
 }
 
@@ -308,6 +296,28 @@ uint32_t hs_load_expected_nodes(const struct hs_recording *recording)
 		if (recording->members[i].kind == HS_MEMBER_NODES)
 			nodes += recording->members[i].items;
 	return (uint32_t)(nodes < HS_MAX_NODES ? nodes : HS_MAX_NODES);
+}
+
+/* A node as the file has it. */
+struct coded_node {
+	uint64_t up, module, step;
+};
+
+static inline int take_node(struct hs_payload *payload, struct coded_node *node)
+{
+	uint64_t word;
+	if (payload->end - payload->at >= (ptrdiff_t)sizeof word) {
+		memcpy(&word, payload->at, sizeof word);
+		unsigned bytes = hs_varint_get_short((uint32_t)(word >> 16), &node->step);
+		if (!(word & 0x8080) && bytes) { /* most of them */
+			node->up = word & 0xff;
+			node->module = word >> 8 & 0xff;
+			payload->at += 2 + bytes;
+			return 0;
+		}
+	}
+	return take(payload, &node->up) == 0 && take(payload, &node->module) == 0 ? take(payload, &node->step)
+										  : -1;
 }
 
 int hs_load_nodes(struct hs_loader *loader, struct hs_payload payload, uint32_t items, struct hs_error *error)
@@ -321,20 +331,20 @@ int hs_load_nodes(struct hs_loader *loader, struct hs_payload payload, uint32_t 
 	if (loader->node_capacity == 0)
 		make_room(loader);
 	for (uint32_t i = 0; i < items; i++) {
-		uint64_t up, module, step;
+		struct coded_node node;
 		uint32_t id = profile->node_count;
-		if (take(&payload, &up) != 0 || take(&payload, &module) != 0 ||
-		    take_large(&payload, &step) != 0)
+		if (take_node(&payload, &node) != 0)
 			return too_short(error);
-		if (up == 0 || up > id || id >= HS_MAX_NODES)
+		if (node.up - 1 >= id || id >= HS_MAX_NODES) /* up may be 0 */
 			return hs_fail(error, "stack %u has no parent", id);
-		if (module > profile->module_count)
+		if (node.module > profile->module_count)
 			return hs_fail(error, "stack %u lies in a module that is not in the file", id);
-		address += (uint64_t)hs_unzigzag(step);
+		address += (uint64_t)hs_unzigzag(node.step);
 		if (id == loader->node_capacity)
 			profile->nodes =
 				hs_grow(profile->nodes, id, &loader->node_capacity, sizeof *profile->nodes);
-		profile->nodes[id] = (struct hs_node){id - (uint32_t)up, find_call(loader, module, address)};
+		profile->nodes[id] = (struct hs_node){id - (uint32_t)node.up,
+						      find_call(loader, (uint32_t)node.module, address)};
 		profile->node_count++;
 	}
 	return finished(&payload, error);

@@ -23,8 +23,8 @@ struct hs_frame_range {
 /* A call that has been found. */
 struct hs_recent_call {
 	uint64_t address;
-	uint32_t module; /* + 1 */
-	uint32_t call;   /* 0: none */
+	uint32_t module; /* + 2; 0: none */
+	uint32_t call;
 };
 enum { HS_RECENT_CALL_BITS = 13, HS_RECENT_CALLS = 1 << HS_RECENT_CALL_BITS };
 

@@ -33,20 +33,17 @@ static inline const uint8_t *hs_varint_get(const uint8_t *at, const uint8_t *end
 	return 0;
 }
 
-/* The same if there are 8 bytes to read, and the varint ends within them: without a loop whose end nobody can
- * foresee. Else NULL: it takes the other one. */
-static inline const uint8_t *hs_varint_get_quick(const uint8_t *at, uint64_t *value)
+/* The varint that begins in the lowest byte of `word`, the first of four. Returns how many bytes it has,
+ * without a loop whose end nobody can foresee; 0: more than four. */
+static inline unsigned hs_varint_get_short(uint32_t word, uint64_t *value)
 {
-	uint64_t word;
-	__builtin_memcpy(&word, at, sizeof word);
-	uint64_t ends = ~word & 0x8080808080808080;
+	uint32_t ends = ~word & 0x80808080;
 	if (!ends)
 		return 0;
-	word &= (ends ^ (ends - 1)) & 0x7f7f7f7f7f7f7f7f; /* what is up to the first end */
-	word = (word & 0x007f007f007f007f) | (word & 0x7f007f007f007f00) >> 1;
-	word = (word & 0x00003fff00003fff) | (word & 0x3fff00003fff0000) >> 2;
-	*value = (word & 0x0fffffff) | (word & 0x0fffffff00000000) >> 4;
-	return at + __builtin_ctzll(ends) / 8 + 1;
+	word &= (ends ^ (ends - 1)) & 0x7f7f7f7f;
+	word = (word & 0x007f007f) | (word & 0x7f007f00) >> 1;
+	*value = (word & 0x3fff) | (word & 0x3fff0000) >> 2;
+	return (unsigned)__builtin_ctz(ends) / 8 + 1;
 }
 
 static inline uint64_t hs_zigzag(int64_t value)
