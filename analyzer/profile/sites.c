@@ -73,6 +73,7 @@ static void add_up_nodes(struct hs_sites_making *making, struct hs_sites *sites)
 {
 	struct hs_counts *groups = sites->replay.groups;
 	hs_sites_map_met(making, sites);
+	hs_sites_end_mapping(making);
 	for (uint32_t group = 0; group < making->mapped; group++) {
 		struct hs_site *site = &sites->items[making->site_of_group[group]];
 		if (site->group == group)

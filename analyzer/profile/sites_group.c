@@ -193,10 +193,7 @@ void hs_sites_making_free(struct hs_sites_making *making)
 	free(making->unfolded);
 	hs_stacks_free(&making->stacks);
 	end_groups(making);
-	free(making->texts);
-	free(making->hashes_low);
-	free(making->hashes_high);
-	free(making->slots);
+	hs_sites_end_mapping(making);
 	free(making->met.nodes);
 	free(making->site_of_group);
 	free(making);

@@ -64,6 +64,8 @@ uint32_t *hs_sites_group_nodes(struct hs_sites_making *making);
 void hs_sites_hash_stacks(struct hs_sites_making *making);
 /* Finds the sites of the nodes that were met since the last time. That needs rules, too. */
 void hs_sites_map_met(struct hs_sites_making *making, struct hs_sites *sites);
+/* Gives back what that needs, after the last time. */
+void hs_sites_end_mapping(struct hs_sites_making *making);
 
 void hs_sites_making_free(struct hs_sites_making *making);
 

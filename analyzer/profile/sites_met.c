@@ -159,3 +159,14 @@ void hs_sites_map_met(struct hs_sites_making *making, struct hs_sites *sites)
 	}
 	making->mapped = count;
 }
+
+void hs_sites_end_mapping(struct hs_sites_making *making)
+{
+	free(making->texts);
+	free(making->hashes_low);
+	free(making->hashes_high);
+	free(making->slots);
+	making->texts = making->hashes_high = NULL;
+	making->hashes_low = NULL;
+	making->slots = NULL;
+}
