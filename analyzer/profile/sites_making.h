@@ -6,11 +6,11 @@
 
 struct hs_stack_hash {
 	uint64_t low;
-	uint32_t high;
+	uint16_t high;
 };
 
 struct hs_site_slot {
-	uint32_t high; /* of its hash */
+	uint32_t tag;  /* of its hash */
 	uint32_t site; /* + 1; 0: free */
 };
 
@@ -31,7 +31,7 @@ struct hs_sites_making {
 	/* while those are grouped that the replay has met; of the first `mapped` the sites are known */
 	uint32_t *texts;      /* of frames */
 	uint64_t *hashes_low; /* of nodes' stacks */
-	uint32_t *hashes_high;
+	uint16_t *hashes_high;
 	struct hs_site_slot *slots; /* by hash, of all sites */
 	size_t slot_count;          /* a power of two */
 	struct hs_met met;

@@ -7,16 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* 96 bits tell stacks apart, as they do where they are recorded (preload/trie.h): that two of a
- * million have the same by chance happens once in 10^17 recordings. Each frame's text is mixed into what its
- * callers' make, by both halves of a product (as in wyhash) and, on its own, by a shorter one. */
+/* 80 bits tell stacks apart: that two of a million have the same by chance happens once in 10^12 recordings.
+ * Each frame's text is mixed into what its callers' make, by both halves of a product (as in wyhash) and, on
+ * its own, by a shorter one. */
 static inline void add_text(struct hs_stack_hash *hash, uint32_t text)
 {
 	uint64_t key = (text + 1ULL) * 0xd6e8feb86659fd93ULL;
 	unsigned __int128 product = (unsigned __int128)(hash->low ^ key) * 0x9e3779b97f4a7c15ULL;
 	hash->low = (uint64_t)product ^ (uint64_t)(product >> 64);
 	uint32_t high = (hash->high ^ (uint32_t)(key >> 32)) * 0x85ebca6bU;
-	hash->high = high ^ high >> 15;
+	hash->high = (uint16_t)(high ^ high >> 16);
 }
 
 /* The frames of a node's call from the outermost one to that at `cut`. */
@@ -40,7 +40,7 @@ void hs_sites_hash_stacks(struct hs_sites_making *making)
 	making->hashes_low = hs_allocate_filled(profile->node_count * sizeof *making->hashes_low);
 	making->hashes_high = hs_allocate_filled(profile->node_count * sizeof *making->hashes_high);
 	making->hashes_low[0] = 0xa0761d6478bd642fULL;
-	making->hashes_high[0] = 0xe7037ed1U;
+	making->hashes_high[0] = 0xe703;
 	for (uint32_t id = 1; id < profile->node_count; id++) {
 		struct hs_stack_hash hash = hash_of_node(making, profile->nodes[id].parent);
 		add_call(making, &hash, id, 0);
@@ -72,8 +72,14 @@ struct wanted {
 static bool is_site_of(const struct hs_sites_making *making, const struct hs_site *site,
 		       const struct wanted *wanted)
 {
-	return site->suppression == wanted->rule &&
-	       hash_of_rest(making, hs_rest_of_site(site)).low == wanted->hash.low;
+	struct hs_stack_hash hash = hash_of_rest(making, hs_rest_of_site(site));
+	return site->suppression == wanted->rule && hash.low == wanted->hash.low &&
+	       hash.high == wanted->hash.high;
+}
+
+static uint32_t tag_of(const struct wanted *wanted)
+{
+	return (uint32_t)(wanted->hash.low >> 32);
 }
 
 /* The slot of the site, or the free one where it belongs. */
@@ -82,7 +88,7 @@ static struct hs_site_slot *find_slot(const struct hs_sites_making *making, cons
 {
 	for (uint64_t at = wanted->hash.low;; at++) {
 		struct hs_site_slot *slot = &making->slots[at & (making->slot_count - 1)];
-		if (!slot->site || (slot->high == wanted->hash.high &&
+		if (!slot->site || (slot->tag == tag_of(wanted) &&
 				    is_site_of(making, &sites->items[slot->site - 1], wanted)))
 			return slot;
 	}
@@ -112,7 +118,7 @@ static void widen(struct hs_sites_making *making, const struct hs_sites *sites)
 	for (uint32_t i = 0; i < sites->count; i++) {
 		struct hs_rest rest = hs_rest_of_site(&sites->items[i]);
 		struct wanted wanted = {rest, hash_of_rest(making, rest), sites->items[i].suppression};
-		*find_slot(making, sites, &wanted) = (struct hs_site_slot){wanted.hash.high, i + 1};
+		*find_slot(making, sites, &wanted) = (struct hs_site_slot){tag_of(&wanted), i + 1};
 	}
 }
 
@@ -132,7 +138,7 @@ static uint32_t find_or_add(struct hs_sites_making *making, struct hs_sites *sit
 	if (slot->site)
 		return slot->site - 1;
 	hs_sites_add(making, sites, wanted->rest, wanted->rule, group);
-	*slot = (struct hs_site_slot){wanted->hash.high, sites->count};
+	*slot = (struct hs_site_slot){tag_of(wanted), sites->count};
 	uint32_t added = sites->count - 1;
 	if ((size_t)sites->count * 2 > making->slot_count)
 		widen(making, sites);
@@ -166,7 +172,8 @@ void hs_sites_end_mapping(struct hs_sites_making *making)
 	free(making->hashes_low);
 	free(making->hashes_high);
 	free(making->slots);
-	making->texts = making->hashes_high = NULL;
+	making->texts = NULL;
 	making->hashes_low = NULL;
+	making->hashes_high = NULL;
 	making->slots = NULL;
 }
