@@ -93,25 +93,26 @@ enum step { BY_PEAK, BY_ALLOCATED, BY_FRAME, BY_RULE };
 
 /* A site while they are sorted. */
 struct draft {
-	uint32_t site;       /* its index before */
-	struct hs_rest rest; /* the outer part of the stack, not looked at yet */
-	uint64_t key;        /* what is looked at; the smallest comes first */
+	uint32_t site; /* its index before */
+	uint32_t rest; /* the outer part of the stack, not looked at yet */
+	uint64_t key;  /* what is looked at; the smallest comes first */
 };
 
 static uint64_t next_key(const struct hs_sites *sites, struct draft *draft, enum step step)
 {
-	const struct hs_profile *profile = sites->making->profile;
+	const struct hs_sites_making *making = sites->making;
 	const struct hs_site *site = &sites->items[draft->site];
-	uint32_t frame;
+	const struct hs_stack *stack = &making->stacks.items[draft->rest];
 	switch (step) {
 	case BY_PEAK:
 		return ~site->counts->peak_bytes;
 	case BY_ALLOCATED:
 		return ~site->counts->allocated_bytes;
 	case BY_FRAME:
-		if (!hs_rest_next(profile, &draft->rest, &frame))
+		if (!draft->rest)
 			return 0;
-		return profile->frames[frame].rank + 1ULL;
+		draft->rest = stack->parent;
+		return making->profile->frames[stack->frame].rank + 1ULL;
 	default:
 		return site->suppression;
 	}
@@ -240,15 +241,15 @@ static void place_nodes(struct hs_sites *sites, const uint32_t *now_at)
 void hs_sites_finish(struct hs_sites *sites)
 {
 	struct hs_sites_making *making = sites->making;
-	struct draft *drafts = hs_allocate(sites->count * sizeof *drafts);
-	for (uint32_t i = 0; i < sites->count; i++)
-		drafts[i] = (struct draft){.site = i, .rest = hs_rest_of_site(&sites->items[i])};
-	sort_drafts(sites, drafts);
-	uint32_t *now_at = arrange(sites, drafts);
-	free(drafts);
 	if (!making->stacks.items)
 		hs_sites_make_stacks(making);
 	find_stacks_of_sites(sites);
+	struct draft *drafts = hs_allocate(sites->count * sizeof *drafts);
+	for (uint32_t i = 0; i < sites->count; i++)
+		drafts[i] = (struct draft){.site = i, .rest = sites->items[i].stack};
+	sort_drafts(sites, drafts);
+	uint32_t *now_at = arrange(sites, drafts);
+	free(drafts);
 	place_nodes(sites, now_at);
 	free(now_at);
 	free(making->stacks.of_node);
@@ -284,19 +285,29 @@ void hs_site_write_frames(const struct hs_sites *sites, const struct hs_site *si
 		hs_rest_next(sites->making->profile, &rest, &frames[i]);
 }
 
+/* As drafts are sorted BY_FRAME. */
+static int compare_stacks(const struct hs_profile *profile, struct hs_rest left, struct hs_rest right)
+{
+	while (left.node != right.node || left.cut != right.cut) {
+		uint32_t frame = HS_NO_FRAME, other = HS_NO_FRAME;
+		hs_rest_next(profile, &left, &frame);
+		hs_rest_next(profile, &right, &other);
+		int order = hs_frames_compare(profile, frame, other);
+		if (order != 0 || frame == HS_NO_FRAME)
+			return order;
+	}
+	return 0;
+}
+
 bool hs_site_is_before(const struct hs_sites *sites, uint32_t left, uint32_t right)
 {
 	if (!sites->making)
 		return left < right;
-	struct draft one = {.site = left, .rest = hs_rest_of_site(&sites->items[left])},
-		     other = {.site = right, .rest = hs_rest_of_site(&sites->items[right])};
-	for (enum step step = BY_PEAK;; step += step != BY_FRAME) {
-		bool same_rest = step == BY_FRAME && one.rest.node == other.rest.node &&
-				 one.rest.cut == other.rest.cut;
-		if (same_rest)
-			step = BY_RULE;
-		uint64_t a = next_key(sites, &one, step), b = next_key(sites, &other, step);
-		if (a != b || step == BY_RULE)
-			return a < b;
-	}
+	const struct hs_site *a = &sites->items[left], *b = &sites->items[right];
+	if (a->counts->peak_bytes != b->counts->peak_bytes)
+		return a->counts->peak_bytes > b->counts->peak_bytes;
+	if (a->counts->allocated_bytes != b->counts->allocated_bytes)
+		return a->counts->allocated_bytes > b->counts->allocated_bytes;
+	int order = compare_stacks(sites->making->profile, hs_rest_of_site(a), hs_rest_of_site(b));
+	return order ? order < 0 : a->suppression < b->suppression;
 }

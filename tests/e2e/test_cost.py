@@ -49,7 +49,7 @@ def wide_recording(build, tmp_path, sites):
 
 
 # instructions a site, from the file to the output
-@pytest.mark.parametrize("what, most", [("print", 5700), ("json", 11000), ("dhat", 9500), ("speedscope", 9000)])
+@pytest.mark.parametrize("what, most", [("print", 5100), ("json", 11000), ("dhat", 9500), ("speedscope", 9000)])
 def test_sites(build, tmp_path, what, most):
     command = ["print"] if what == "print" else ["export", "--format", what, "-o", tmp_path / "out"]
     counts = []
