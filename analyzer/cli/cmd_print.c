@@ -5,7 +5,7 @@
 #include "cli/open.h"
 #include "cli/options.h"
 #include "cli/pager.h"
-#include "cli/report.h"
+#include "cli/report_shown.h"
 #include "cli/terminal.h"
 
 #include <unistd.h>
@@ -34,18 +34,21 @@ struct arguments {
 static int print(const struct arguments *arguments, const char *path, const struct hs_filter *filter,
 		 const struct hs_hiding *hiding)
 {
-	static struct hs_opened opened; /* never closed: the process ends, which gives memory back faster */
+	/* never closed: the process ends, which gives memory back faster */
+	static struct hs_opened opened;
+	static struct hs_showing showing;
 	struct hs_text text = {0};
 	/* the tables of sites and their stacks show few of them */
-	int result =
-		arguments->json || arguments->views
-			? hs_open(&opened, path, hiding, filter, &arguments->suppress, arguments->raw)
-			: hs_open_begin(&opened, path, hiding, filter, &arguments->suppress, arguments->raw);
+	bool few = !arguments->json && !arguments->views;
+	int result = few ? hs_open_begin(&opened, path, hiding, filter, &arguments->suppress, arguments->raw,
+					 &showing)
+			 : hs_open(&opened, path, hiding, filter, &arguments->suppress, arguments->raw);
 	if (result != 0)
 		return HS_EXIT_DATA;
 	struct hs_report report = {
 		.profile = opened.profile,
 		.sites = &opened.sites,
+		.showing = few ? &showing : NULL,
 		.hiding = hiding,
 		.path = path,
 		.depth = arguments->depth,

@@ -1,6 +1,7 @@
 /* The rows of the report: sites grouped by the user's own line. */
 #include "cli/groups.h"
 
+#include "base/aside.h"
 #include "base/memory.h"
 #include "base/names.h"
 
@@ -65,65 +66,134 @@ static int compare_known_lines(const void *a, const void *b, void *lines)
 			     (struct own_line *)lines + *(const uint32_t *)b);
 }
 
-/* Finds the line of each site's own frame, once for each frame: line_of[frame] is the place of its line among
- * all, and the last one that of sites without frames. own_of: the frame of each site, or profile.frame_count.
- * Returns how many lines there are. */
-static uint32_t find_lines(const struct hs_profile *profile, const uint32_t *own_of, uint32_t site_count,
-			   uint32_t *line_of)
+/* The own frames of sites, numbered as they come. */
+struct own_frames {
+	uint32_t *of_site; /* of each site the number of its own frame */
+	uint32_t count;
+	uint32_t *frames; /* of each number; HS_NO_FRAME: of sites without frames */
+	uint32_t *sites;  /* so many sites have it */
+	uint32_t *order;  /* the numbers, line by line */
+	uint32_t *line;   /* the place of its line among all lines */
+	struct hs_counts *counts;
+};
+
+struct making {
+	struct hs_groups *groups;
+	const struct hs_profile *profile;
+	const struct hs_sites *sites;
+	struct own_frames own;
+};
+
+static void find_own_frames(struct making *making)
 {
-	uint32_t none = profile->frame_count, count = 0, rank = 0;
-	struct own_line *lines = hs_allocate_zero((size_t)none + 1, sizeof(*lines));
-	uint32_t *order = hs_allocate_zero((size_t)none + 1, sizeof(*order));
+	const struct hs_sites *sites = making->sites;
+	struct own_frames *own = &making->own;
+	uint32_t none = making->profile->frame_count;
+	uint32_t *numbers = hs_allocate_zero((size_t)none + 1, sizeof(*numbers)); /* + 1 */
+	own->of_site = hs_allocate(((size_t)sites->count + 1) * sizeof(*own->of_site));
+	own->frames = hs_allocate(((size_t)none + 1) * sizeof(*own->frames));
+	own->sites = hs_allocate_zero((size_t)none + 1, sizeof(*own->sites));
+	for (uint32_t i = 0; i < sites->count; i++) {
+		uint32_t frame = sites->items[i].own;
+		uint32_t *number = &numbers[frame == HS_NO_FRAME ? none : frame];
+		if (*number == 0) {
+			own->frames[own->count++] = frame;
+			*number = own->count;
+		}
+		own->of_site[i] = *number - 1;
+		own->sites[*number - 1]++;
+	}
+	free(numbers);
+	own->order = hs_allocate_zero((size_t)own->count + 1, sizeof(*own->order));
+	own->line = hs_allocate_zero((size_t)own->count + 1, sizeof(*own->line));
+	own->counts = hs_allocate_zero((size_t)own->count + 1, sizeof(*own->counts));
+}
+
+static void free_own_frames(struct own_frames *own)
+{
+	free(own->of_site);
+	free(own->frames);
+	free(own->sites);
+	free(own->order);
+	free(own->line);
+	free(own->counts);
+}
+
+/* Sorts own frames by their lines. Returns how many lines there are. */
+static uint32_t find_lines(struct own_frames *own, const struct hs_profile *profile)
+{
+	uint32_t rank = 0;
+	struct own_line *lines = hs_allocate_zero((size_t)own->count + 1, sizeof(*lines));
 	uint32_t *name_of_function = hs_allocate_zero((size_t)profile->strings.count + 1, sizeof(uint32_t));
 	struct hs_strings names;
 	hs_strings_init(&names);
-	for (uint32_t i = 0; i < site_count; i++) {
-		uint32_t own = own_of[i];
-		if (line_of[own])
-			continue;
-		line_of[own] = 1;
-		order[count++] = own;
-		lines[own] = make_line(profile, own == none ? HS_NO_FRAME : own, &names, name_of_function);
+	for (uint32_t i = 0; i < own->count; i++) {
+		own->order[i] = i;
+		lines[i] = make_line(profile, own->frames[i], &names, name_of_function);
 	}
-	qsort_r(order, count, sizeof(*order), compare_known_lines, lines);
-	for (uint32_t i = 0; i < count; i++) {
-		rank += i && compare_lines(&lines[order[i - 1]], &lines[order[i]]) != 0;
-		line_of[order[i]] = rank;
+	qsort_r(own->order, own->count, sizeof(*own->order), compare_known_lines, lines);
+	for (uint32_t i = 0; i < own->count; i++) {
+		rank += i && compare_lines(&lines[own->order[i - 1]], &lines[own->order[i]]) != 0;
+		own->line[own->order[i]] = rank;
 	}
 	hs_strings_free(&names);
 	free(name_of_function);
-	free(order);
 	free(lines);
-	return count ? rank + 1 : 0;
+	return own->count ? rank + 1 : 0;
 }
 
-/* Lists the sites of each group; its frame is the own line of the first one. */
-static void list_sites(struct hs_groups *groups, const struct hs_profile *profile,
-		       const struct hs_sites *sites, const uint32_t *own_of, const uint32_t *line_of)
+/* Whether two frames of one line look the same in a row: without a file a line is a name or an address. */
+static bool look_same(const struct hs_profile *profile, uint32_t a, uint32_t b)
 {
-	uint32_t first = 0;
-	for (uint32_t i = 0; i < groups->count; i++) {
-		groups->items[i].first = first;
-		first += groups->items[i].count;
-		groups->items[i].count = 0;
+	if (a == HS_NO_FRAME || b == HS_NO_FRAME)
+		return a == b;
+	return !profile->frames[a].file || hs_frames_compare(profile, a, b) == 0;
+}
+
+static void find_mixed(struct making *making)
+{
+	const struct own_frames *own = &making->own;
+	for (uint32_t i = 1; i < own->count; i++) {
+		uint32_t before = own->order[i - 1], after = own->order[i], line = own->line[after];
+		if (own->line[before] == line &&
+		    !look_same(making->profile, own->frames[before], own->frames[after]))
+			making->groups->items[line].mixed = true;
 	}
-	for (uint32_t i = 0; i < sites->count; i++) {
-		struct hs_group *group = &groups->items[line_of[own_of[i]]];
+}
+
+/* Lists the sites of each group. */
+static void list_sites(struct making *making)
+{
+	struct hs_groups *groups = making->groups;
+	const struct own_frames *own = &making->own;
+	uint32_t first = 0;
+	for (uint32_t i = 0; i < own->count; i++)
+		groups->items[own->line[i]].count += own->sites[i];
+	for (uint32_t g = 0; g < groups->count; g++) {
+		groups->items[g].first = first;
+		first += groups->items[g].count;
+		groups->items[g].count = 0;
+	}
+	for (uint32_t i = 0; i < making->sites->count; i++) {
+		struct hs_group *group = &groups->items[own->line[own->of_site[i]]];
 		groups->sites[group->first + group->count++] = i;
 	}
-	for (uint32_t g = 0; g < groups->count; g++) {
-		struct hs_group *group = &groups->items[g];
-		const uint32_t *of_group = &groups->sites[group->first];
-		uint32_t best = of_group[0];
-		bool mixed = false; /* most are not: their frames look the same */
-		for (uint32_t i = 1; i < group->count && !mixed; i++)
-			mixed = own_of[of_group[i]] != own_of[best] &&
-				hs_frames_compare(profile, own_of[of_group[i]], own_of[best]) != 0;
-		for (uint32_t i = 1; i < group->count && mixed; i++)
-			if (hs_site_is_before(sites, of_group[i], best))
-				best = of_group[i];
-		group->frame = own_of[best] == profile->frame_count ? HS_NO_FRAME : own_of[best];
-	}
+	for (uint32_t g = 0; g < groups->count; g++)
+		groups->items[g].frame = making->sites->items[groups->sites[groups->items[g].first]].own;
+	find_mixed(making);
+}
+
+uint32_t hs_group_frame(const struct hs_groups *groups, const struct hs_sites *sites,
+			const struct hs_group *group)
+{
+	const uint32_t *of_group = &groups->sites[group->first];
+	uint32_t first = of_group[0];
+	if (!group->mixed)
+		return group->frame;
+	for (uint32_t i = 1; i < group->count; i++)
+		if (hs_site_is_before(sites, of_group[i], first))
+			first = of_group[i];
+	return sites->items[first].own;
 }
 
 /* What is wanted of counts that are needed soon. */
@@ -134,27 +204,36 @@ static inline void prefetch(const struct hs_counts *counts)
 	__builtin_prefetch(&counts->temporary_bytes);
 }
 
-void hs_groups_make(struct hs_groups *groups, const struct hs_profile *profile, const struct hs_sites *sites)
+/* By own frames, not lines: these are found meanwhile. */
+static void add_up_sites(void *context)
 {
-	uint32_t *line_of = hs_allocate_zero((size_t)profile->frame_count + 1, sizeof(*line_of));
-	uint32_t *own_of = hs_allocate(((size_t)sites->count + 1) * sizeof(*own_of));
+	const struct making *making = context;
+	const struct hs_sites *sites = making->sites;
 	for (uint32_t i = 0; i < sites->count; i++) {
-		uint32_t own = sites->items[i].own;
-		own_of[i] = own == HS_NO_FRAME ? profile->frame_count : own;
-	}
-	*groups = (struct hs_groups){.count = find_lines(profile, own_of, sites->count, line_of)};
-	groups->sites = hs_allocate_zero((size_t)sites->count + 1, sizeof(*groups->sites));
-	groups->items = hs_allocate_zero((size_t)groups->count + 1, sizeof(*groups->items));
-	for (uint32_t i = 0; i < sites->count; i++) {
-		struct hs_group *group = &groups->items[line_of[own_of[i]]];
 		if (i + AHEAD < sites->count)
 			prefetch(sites->items[i + AHEAD].counts);
-		group->count++;
-		hs_counts_add(&group->counts, sites->items[i].counts);
+		hs_counts_add(&making->own.counts[making->own.of_site[i]], sites->items[i].counts);
 	}
-	list_sites(groups, profile, sites, own_of, line_of);
-	free(own_of);
-	free(line_of);
+}
+
+void hs_groups_make(struct hs_groups *groups, const struct hs_profile *profile, const struct hs_sites *sites)
+{
+	struct making making = {.groups = groups, .profile = profile, .sites = sites};
+	struct own_frames *own = &making.own;
+	struct hs_aside aside = {0};
+	find_own_frames(&making);
+	if (sites->count >= HS_MANY_SITES)
+		hs_aside_begin(&aside, add_up_sites, &making);
+	else
+		add_up_sites(&making);
+	*groups = (struct hs_groups){.count = find_lines(own, profile)};
+	groups->sites = hs_allocate(((size_t)sites->count + 1) * sizeof(*groups->sites));
+	groups->items = hs_allocate_zero((size_t)groups->count + 1, sizeof(*groups->items));
+	list_sites(&making);
+	hs_aside_end(&aside);
+	for (uint32_t i = 0; i < own->count; i++)
+		hs_counts_add(&groups->items[own->line[i]].counts, &own->counts[i]);
+	free_own_frames(own);
 }
 
 void hs_groups_free(struct hs_groups *groups)
@@ -174,15 +253,31 @@ static int compare_groups(const void *a, const void *b, void *argument)
 	return hs_larger_first(a_value, a_group, b_value, b_group);
 }
 
-uint32_t hs_groups_sort(const struct hs_groups *groups, enum hs_metric metric, uint32_t **order)
+/* Brings the first `rows`, which are few, to the front. */
+static void sort_first(uint32_t *order, uint32_t count, uint32_t rows, struct context *context)
 {
+	for (uint32_t i = 1; i < count; i++) {
+		uint32_t group = order[i], place = i < rows ? i : rows;
+		for (; place && compare_groups(&group, &order[place - 1], context) < 0; place--)
+			order[place] = order[place - 1];
+		order[place] = group;
+	}
+}
+
+uint32_t hs_groups_sort(const struct hs_groups *groups, enum hs_metric metric, uint64_t rows,
+			uint32_t **order)
+{
+	enum { FEW = 64 };
 	struct context context = {.groups = groups, .metric = metric};
 	uint32_t count = 0;
-	*order = hs_allocate_zero(groups->count + 1, sizeof(uint32_t));
+	*order = hs_allocate_zero((size_t)groups->count + 1, sizeof(uint32_t));
 	for (uint32_t i = 0; i < groups->count; i++) {
 		if (hs_metric_value(&groups->items[i].counts, metric))
 			(*order)[count++] = i;
 	}
-	qsort_r(*order, count, sizeof(uint32_t), compare_groups, &context);
+	if (rows && rows <= FEW)
+		sort_first(*order, count, (uint32_t)rows, &context);
+	else
+		qsort_r(*order, count, sizeof(uint32_t), compare_groups, &context);
 	return count;
 }

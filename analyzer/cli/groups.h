@@ -7,7 +7,8 @@
 #include "profile/profile.h"
 
 struct hs_group {
-	uint32_t frame;          /* the own line of its first site; HS_NO_FRAME: sites without frames */
+	uint32_t frame;          /* the own line of a site; HS_NO_FRAME: sites without frames */
+	bool mixed;              /* own lines of its sites are not all of the same function */
 	uint32_t first, count;   /* its sites: hs_groups.sites[first .. first + count) */
 	struct hs_counts counts; /* sums; max_bytes and max_blocks are not (maxima do not add up): 0 */
 	uint32_t number;         /* in the report, from 1; 0: not shown (yet) */
@@ -20,11 +21,18 @@ struct hs_groups {
 	uint32_t *sites; /* indices of sites, ascending */
 };
 
+/* So many sites are worth a thread. */
+enum { HS_MANY_SITES = 4096 };
+
 void hs_groups_make(struct hs_groups *groups, const struct hs_profile *profile, const struct hs_sites *sites);
+/* The own line of its first site, in the order of sites that are finished. */
+uint32_t hs_group_frame(const struct hs_groups *groups, const struct hs_sites *sites,
+			const struct hs_group *group);
 void hs_groups_free(struct hs_groups *groups);
 
-/* The groups whose metric is not 0, largest first; equals by their own line. *order is malloc'ed; returns how
- * many. */
-uint32_t hs_groups_sort(const struct hs_groups *groups, enum hs_metric metric, uint32_t **order);
+/* The groups whose metric is not 0, largest first; equals by their own line: of them the first `rows`, or if
+ * that is 0 all. *order is malloc'ed; returns how many there are. */
+uint32_t hs_groups_sort(const struct hs_groups *groups, enum hs_metric metric, uint64_t rows,
+			uint32_t **order);
 
 #endif

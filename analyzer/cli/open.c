@@ -1,6 +1,7 @@
 /* What the commands that read recordings begin with. */
 #include "cli/open.h"
 
+#include "cli/report_shown.h"
 #include "cli/terminal.h"
 
 #include <malloc.h>
@@ -36,17 +37,33 @@ struct hs_profile *hs_open_profile(const char *path, const struct hs_hiding *hid
 	return profile;
 }
 
-static void hide(struct hs_profile *profile, const void *hiding)
+/* What goes on while sites are begun. */
+struct beginning {
+	const struct hs_hiding *hiding;
+	const struct hs_profile *profile;
+	bool raw;
+	struct hs_showing *showing;
+};
+
+static void hide(struct hs_profile *profile, void *context)
 {
-	if (hiding)
-		hs_hiding_apply(hiding, profile);
+	const struct beginning *beginning = context;
+	if (beginning->hiding)
+		hs_hiding_apply(beginning->hiding, profile);
+}
+
+static void start_showing(const struct hs_sites *sites, void *context)
+{
+	const struct beginning *beginning = context;
+	hs_showing_start(beginning->showing, beginning->profile, sites, beginning->raw);
 }
 
 static int open_as(struct hs_opened *opened, const char *path, const struct hs_hiding *hiding,
-		   const struct hs_filter *filter, const struct hs_suppress *suppress, bool raw, bool begin)
+		   const struct hs_filter *filter, const struct hs_suppress *suppress, bool raw,
+		   struct hs_showing *showing)
 {
 	struct hs_error error = {{0}};
-	*opened = (struct hs_opened){.profile = begin ? load(path, true) : hs_open_profile(path, hiding)};
+	*opened = (struct hs_opened){.profile = showing ? load(path, true) : hs_open_profile(path, hiding)};
 	if (opened->profile == NULL)
 		return -1;
 	opened->profile->filter = filter;
@@ -55,8 +72,10 @@ static int open_as(struct hs_opened *opened, const char *path, const struct hs_h
 		hs_open_close(opened);
 		return -1;
 	}
-	int result = begin ? hs_sites_begin(opened->profile, raw, hide, hiding, &opened->sites, &error)
-			   : hs_sites_make(opened->profile, raw, &opened->sites, &error);
+	struct beginning beginning = {hiding, opened->profile, raw, showing};
+	struct hs_meanwhile meanwhile = {hide, start_showing, &beginning};
+	int result = showing ? hs_sites_begin(opened->profile, raw, &meanwhile, &opened->sites, &error)
+			     : hs_sites_make(opened->profile, raw, &opened->sites, &error);
 	if (result != 0) {
 		hs_message("\"%s\": %s", path, error.text);
 		hs_open_close(opened);
@@ -72,13 +91,14 @@ static int open_as(struct hs_opened *opened, const char *path, const struct hs_h
 int hs_open(struct hs_opened *opened, const char *path, const struct hs_hiding *hiding,
 	    const struct hs_filter *filter, const struct hs_suppress *suppress, bool raw)
 {
-	return open_as(opened, path, hiding, filter, suppress, raw, false);
+	return open_as(opened, path, hiding, filter, suppress, raw, NULL);
 }
 
 int hs_open_begin(struct hs_opened *opened, const char *path, const struct hs_hiding *hiding,
-		  const struct hs_filter *filter, const struct hs_suppress *suppress, bool raw)
+		  const struct hs_filter *filter, const struct hs_suppress *suppress, bool raw,
+		  struct hs_showing *showing)
 {
-	return open_as(opened, path, hiding, filter, suppress, raw, true);
+	return open_as(opened, path, hiding, filter, suppress, raw, showing);
 }
 
 void hs_open_close(struct hs_opened *opened)

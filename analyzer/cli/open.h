@@ -6,6 +6,8 @@
 #include "cli/suppress.h"
 #include "profile/filter.h"
 
+struct hs_showing; /* report_shown.h */
+
 struct hs_opened {
 	struct hs_profile *profile;
 	struct hs_suppressions suppressions;
@@ -21,9 +23,10 @@ struct hs_profile *hs_open_profile(const char *path, const struct hs_hiding *hid
  * -1 after a message. */
 int hs_open(struct hs_opened *opened, const char *path, const struct hs_hiding *hiding,
 	    const struct hs_filter *filter, const struct hs_suppress *suppress, bool raw);
-/* Likewise; but the sites are only begun. */
+/* Likewise; but the sites are only begun, and `showing` is started. */
 int hs_open_begin(struct hs_opened *opened, const char *path, const struct hs_hiding *hiding,
-		  const struct hs_filter *filter, const struct hs_suppress *suppress, bool raw);
+		  const struct hs_filter *filter, const struct hs_suppress *suppress, bool raw,
+		  struct hs_showing *showing);
 void hs_open_close(struct hs_opened *opened);
 
 #endif

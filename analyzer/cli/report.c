@@ -448,9 +448,9 @@ static void add_report(struct hs_text *text, const struct hs_report *report)
 	const struct hs_replay *replay = &report->sites->replay;
 	bool filtered = hs_report_is_filtered(report);
 	struct hs_groups groups;
-	struct hs_showing showing = {0};
-	if (!report->views)
-		hs_showing_start(&showing, report);
+	struct hs_showing own = {0}, *showing = report->showing ? report->showing : &own;
+	if (!report->views && !report->showing)
+		hs_showing_start(&own, report->profile, report->sites, report->raw);
 	add_command(text, report);
 	add_facts(text, report);
 	add_warnings(text, report);
@@ -465,9 +465,10 @@ static void add_report(struct hs_text *text, const struct hs_report *report)
 		else
 			add_headline(text, report);
 		if (hs_counts_any(&replay->totals.counts))
-			add_selected(text, report, &groups, &showing);
+			add_selected(text, report, &groups, showing);
 	}
-	hs_showing_free(&showing);
+	hs_showing_wait(showing);
+	hs_showing_free(&own);
 	hs_groups_free(&groups);
 }
 

@@ -28,6 +28,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+struct hs_showing; /* report_shown.h */
+
 /* What is shown instead of the tables of sites. */
 enum hs_view {
 	HS_VIEW_TREE,
@@ -54,9 +56,9 @@ struct hs_report {
 	unsigned views; /* bits: 1 << enum hs_view */
 	bool sorted;    /* by `sort`; else the tables that most people want */
 	bool raw, utf8;
+	struct hs_showing *showing;    /* NULL, or what hs_showing_start has begun */
 	_Atomic(char *) *simple_names; /* NULL, or what hs_name_simple made of each function, by its string */
 };
-struct hs_showing; /* report_shown.h */
 
 /* How Rust programs get lines. */
 #define HS_RUST_DEBUG "-g (with cargo: debug = true in the profile)"

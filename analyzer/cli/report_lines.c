@@ -12,9 +12,9 @@ enum { NOTES_MOST = 3, LEAST_SHARE = 50 /* a fiftieth of the calls */ };
 
 /* What a module's rows without lines amount to. */
 struct gap {
-	uint64_t calls;     /* of all of them */
-	uint32_t functions; /* how many; addresses count each for itself */
-	uint32_t first;     /* a frame of the one with the most calls */
+	uint64_t calls;               /* of all of them */
+	uint32_t functions;           /* how many; addresses count each for itself */
+	const struct hs_group *first; /* the one with the most calls */
 	uint64_t first_calls;
 };
 
@@ -24,7 +24,7 @@ static void add_group(struct gap *gap, const struct hs_group *group)
 	gap->functions++;
 	if (group->counts.allocations > gap->first_calls) {
 		gap->first_calls = group->counts.allocations;
-		gap->first = group->frame;
+		gap->first = group;
 	}
 }
 
@@ -57,7 +57,7 @@ static bool has_lines(const struct hs_profile *profile, uint32_t module)
 }
 
 static void add_gap(struct hs_text *text, const struct hs_report *report, uint32_t module,
-		    const struct gap *gap, uint64_t all, bool rust)
+		    const struct hs_groups *groups, const struct gap *gap, uint64_t all, bool rust)
 {
 	const struct hs_profile *profile = report->profile;
 	struct hs_text name = {0}, words = {0};
@@ -66,7 +66,8 @@ static void add_gap(struct hs_text *text, const struct hs_report *report, uint32
 	struct hs_number share = hs_share(gap->calls, all);
 	if (has_lines(profile, module)) {
 		hs_text_add(&words, "no line numbers for ");
-		hs_frame_name(&words, report, gap->first, SIZE_MAX / 2);
+		hs_frame_name(&words, report, hs_group_frame(groups, report->sites, gap->first),
+			      SIZE_MAX / 2);
 		if (gap->functions > 1)
 			hs_text_addf(&words, " and %s more", hs_counted(gap->functions - 1, "function").text);
 		hs_text_addf(
@@ -102,7 +103,7 @@ void hs_report_missing_lines(struct hs_text *text, const struct hs_report *repor
 		if (most >= profile->module_count || gaps[most].calls == 0 ||
 		    gaps[most].calls < all / LEAST_SHARE)
 			break;
-		add_gap(text, report, most, &gaps[most], all, rust[most]);
+		add_gap(text, report, most, groups, &gaps[most], all, rust[most]);
 		gaps[most].calls = 0;
 	}
 	uint64_t generated = gaps[profile->module_count].calls;

@@ -17,9 +17,17 @@ enum trait {
 };
 
 struct hs_looks {
-	uint32_t rank; /* hs_frame.rank */
+	uint32_t key; /* the same if they look the same: hs_frame.rank, of which no bit is 0 more often than 1
+		       */
 	uint32_t traits;
 };
+
+/* Different ranks have different keys: each step can be undone. */
+static uint32_t key_of(uint32_t rank)
+{
+	rank *= 0x9e3779b1;
+	return (rank ^ rank >> 15) * 0x85ebca6b;
+}
 
 static struct hs_looks *find_looks(const struct hs_profile *profile)
 {
@@ -38,7 +46,7 @@ static struct hs_looks *find_looks(const struct hs_profile *profile)
 		uint8_t *known = &is_rust[frame->function];
 		if (*known == UNKNOWN)
 			*known = memmem(name, strnlen(name, 256), rust, sizeof(rust) - 1) ? YES : NO;
-		looks[i].rank = frame->rank;
+		looks[i].key = key_of(frame->rank);
 		looks[i].traits = (frame->internal ? TRAIT_INTERNAL : 0) | (libc ? TRAIT_LIBC : 0) |
 				  (start ? TRAIT_START : 0) | (*known == YES ? TRAIT_RUST : 0);
 	}
@@ -49,14 +57,14 @@ static struct hs_looks *find_looks(const struct hs_profile *profile)
 
 /* Of the frames of a stack, from the outermost inwards, a hash of those that are shown; or that there is none
  * yet: not even one that would be, or since Rust's start. */
-enum { HASH_OF_START, HASH_OF_NONE, HASHES };
+#define HASH_OF_START 0
+#define HASH_OF_NONE 0x80000000
+#define HASH_OF_SOME 0x40000000 /* a bit that all others have */
 
-static uint32_t add_shown(uint32_t hash, const struct hs_looks *looks)
+/* Takes few cycles: hashes of several 100,000 stacks wait for their callers'. */
+static inline uint32_t add_shown(uint32_t hash, const struct hs_looks *looks)
 {
-	uint64_t before = hash < HASHES ? 0 : hash;
-	uint64_t product = (before << 32 | looks->rank) * 0x9e3779b97f4a7c15ULL;
-	hash = (uint32_t)(product ^ product >> 32);
-	return hash < HASHES ? HASHES : hash;
+	return ((hash & ~HASH_OF_NONE) ^ looks->key) * 0x9e3779b1 | HASH_OF_SOME;
 }
 
 /* How stacks are shown. */
@@ -108,7 +116,7 @@ static inline uint32_t add_caller(enum fate fate, uint32_t hash, const struct hs
 /* Adds the frames of a node's call that are among the rest. */
 static inline uint32_t add_short_callers(const struct hs_showing *showing, uint32_t hash, struct hs_rest rest)
 {
-	struct hs_call call = hs_call_of(showing->report->profile, rest.node);
+	struct hs_call call = hs_call_of(showing->profile, rest.node);
 	for (uint32_t i = call.frame_count; i-- > rest.cut;) {
 		const struct hs_looks *looks = &showing->looks[call.first_frame + i];
 		if (!looks->traits) /* most of them */
@@ -121,7 +129,7 @@ static inline uint32_t add_short_callers(const struct hs_showing *showing, uint3
 
 static uint32_t *hash_nodes(const struct hs_showing *showing)
 {
-	const struct hs_profile *profile = showing->report->profile;
+	const struct hs_profile *profile = showing->profile;
 	uint32_t *hashes = hs_allocate_filled(profile->node_count * sizeof(*hashes));
 	hashes[0] = HASH_OF_START;
 	for (uint32_t id = 1; id < profile->node_count; id++)
@@ -135,14 +143,14 @@ static uint32_t hash_of_callers(const struct hs_showing *showing, const struct h
 	struct hs_rest callers = {site->callers, site->callers_cut};
 	if (callers.cut == 0)
 		return showing->hashes[callers.node];
-	const struct hs_node *node = &showing->report->profile->nodes[callers.node];
+	const struct hs_node *node = &showing->profile->nodes[callers.node];
 	return add_short_callers(showing, showing->hashes[node->parent], callers);
 }
 
 static enum manner manner_of(const struct hs_showing *showing, uint32_t own_frame)
 {
 	unsigned traits = showing->looks[own_frame].traits;
-	if (showing->report->raw)
+	if (showing->raw)
 		return MANNER_WHOLE;
 	/* such a frame counts as own only where no other one does: internal ones if all are */
 	if (traits & TRAIT_INTERNAL)
@@ -171,7 +179,7 @@ static uint32_t look_at_callers(const struct hs_showing *showing, enum manner ma
 
 void hs_show(const struct hs_showing *showing, uint32_t index, bool only_hash, struct hs_shown *shown)
 {
-	const struct hs_sites *sites = showing->report->sites;
+	const struct hs_sites *sites = showing->sites;
 	const struct hs_site *site = &sites->items[index];
 	const struct hs_looks *looks = showing->looks;
 	uint32_t own = site->own_frame, first = 0;
@@ -201,7 +209,7 @@ void hs_show(const struct hs_showing *showing, uint32_t index, bool only_hash, s
 	       looks[frames[first + 1]].traits & TRAIT_LIBC)
 		first++;
 	for (uint32_t i = own; i-- > first;) {
-		if (looks[frames[i]].traits & TRAIT_INTERNAL && !showing->report->raw)
+		if (looks[frames[i]].traits & TRAIT_INTERNAL && !showing->raw)
 			continue;
 		shown->hash = add_shown(shown->hash, &looks[frames[i]]);
 		frames[--at] = frames[i];
@@ -216,7 +224,7 @@ bool hs_shown_look_same(const struct hs_showing *showing, const struct hs_shown 
 	if (a->count != b->count)
 		return false;
 	for (uint32_t i = 0; i < a->count; i++) {
-		if (showing->looks[a->frames[i]].rank != showing->looks[b->frames[i]].rank)
+		if (showing->looks[a->frames[i]].key != showing->looks[b->frames[i]].key)
 			return false;
 	}
 	return true;
@@ -231,16 +239,16 @@ void hs_shown_free(struct hs_shown *shown)
 static void look(void *context)
 {
 	struct hs_showing *showing = context;
-	const struct hs_report *report = showing->report;
-	showing->looks = find_looks(report->profile);
-	if (!report->raw && report->sites->making)
+	showing->looks = find_looks(showing->profile);
+	if (!showing->raw && showing->sites->making)
 		showing->hashes = hash_nodes(showing);
 }
 
-void hs_showing_start(struct hs_showing *showing, const struct hs_report *report)
+void hs_showing_start(struct hs_showing *showing, const struct hs_profile *profile,
+		      const struct hs_sites *sites, bool raw)
 {
-	*showing = (struct hs_showing){.report = report};
-	if (report->sites->count >= HS_MANY_SITES)
+	*showing = (struct hs_showing){.profile = profile, .sites = sites, .raw = raw};
+	if (sites->count >= HS_MANY_SITES)
 		hs_aside_begin(&showing->aside, look, showing);
 	else
 		look(showing);

@@ -15,18 +15,18 @@ struct hs_shown {
 
 /* What is known of frames and stacks meanwhile. */
 struct hs_showing {
-	const struct hs_report *report;
+	const struct hs_profile *profile;
+	const struct hs_sites *sites;
+	bool raw;
 	struct hs_looks *looks; /* of each frame */
 	uint32_t *hashes;       /* of each node: of what is shown of it as a caller; or NULL */
 	struct hs_aside aside;  /* finds them */
 };
 
-/* So many sites are worth a thread. */
-enum { HS_MANY_SITES = 4096 };
-
 /* Where there are many sites it goes on in another thread, until hs_showing_wait: `showing` stays where it
- * is, and the report as it is. */
-void hs_showing_start(struct hs_showing *showing, const struct hs_report *report);
+ * is. Counts need not be there yet (hs_meanwhile.replayed). */
+void hs_showing_start(struct hs_showing *showing, const struct hs_profile *profile,
+		      const struct hs_sites *sites, bool raw);
 void hs_showing_wait(struct hs_showing *showing);
 void hs_showing_free(struct hs_showing *showing);
 

@@ -161,6 +161,7 @@ static void show_group(struct work *work, struct hs_group *group, enum hs_metric
 	if (group->number == 0) {
 		work->shown[work->shown_count++] = (uint32_t)(group - work->groups->items);
 		group->number = work->shown_count;
+		group->frame = hs_group_frame(work->groups, work->report->sites, group);
 	}
 	group->tables |= 1u << metric;
 }
@@ -237,7 +238,7 @@ static void add_table(struct hs_text *text, struct work *work, const struct tabl
 	const struct hs_report *report = work->report;
 	const char *end = metric == HS_METRIC_LEAKED ? hs_end_words(&report->profile->facts) : "";
 	uint64_t total = hs_metric_value(&report->sites->replay.totals.counts, metric), sum = 0;
-	uint32_t *order, count = hs_groups_sort(work->groups, metric, &order);
+	uint32_t *order, count = hs_groups_sort(work->groups, metric, report->rows, &order);
 	uint32_t rows = report->rows && report->rows < count ? (uint32_t)report->rows : count;
 	for (uint32_t row = 0; row < rows; row++)
 		sum += hs_metric_value(&work->groups->items[order[row]].counts, metric);

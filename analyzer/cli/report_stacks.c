@@ -37,6 +37,7 @@ struct making {
 
 /* The groups that are shown; as many threads as there are take one after another. */
 struct work {
+	const struct hs_report *report;
 	const struct hs_showing *showing;
 	const struct hs_groups *groups;
 	const uint32_t *shown;
@@ -73,7 +74,7 @@ static void make_stacks(struct making *making, const struct hs_groups *groups, c
 	for (uint32_t i = 0; i < group->count; i++) {
 		uint32_t site = groups->sites[group->first + i];
 		hs_show(making->showing, site, true, &making->shown);
-		uint32_t hash = making->shown.hash >> 1;
+		uint32_t hash = making->shown.hash & ~(1u << 31);
 		size_t slot = hash & (slot_count - 1);
 		for (; slots[slot]; slot = (slot + 1) & (slot_count - 1)) {
 			struct stack *stack = &all[slots[slot] - 1];
@@ -320,7 +321,7 @@ static void free_stacks(struct stacks *stacks)
 static void work(void *context)
 {
 	struct work *work = context;
-	const struct hs_report *report = work->showing->report;
+	const struct hs_report *report = work->report;
 	struct making making = {.report = report, .showing = work->showing};
 	for (uint32_t i; (i = atomic_fetch_add(&work->next, 1)) < work->count;) {
 		const struct hs_group *group = &work->groups->items[work->shown[i]];
@@ -337,7 +338,8 @@ static void work(void *context)
 void hs_report_stacks(struct hs_text *text, const struct hs_report *report, const struct hs_groups *groups,
 		      const uint32_t *shown, uint32_t count, struct hs_showing *showing)
 {
-	struct work all = {.showing = showing, .groups = groups, .shown = shown, .count = count};
+	struct work all = {
+		.report = report, .showing = showing, .groups = groups, .shown = shown, .count = count};
 	struct hs_aside aside = {0};
 	hs_showing_wait(showing);
 	all.texts = hs_allocate_zero(count, sizeof(*all.texts));

@@ -418,12 +418,21 @@ int hs_frames_compare(const struct hs_profile *profile, uint32_t left, uint32_t 
 int hs_sites_make(struct hs_profile *profile, bool raw, struct hs_sites *sites, struct hs_error *error);
 void hs_sites_free(struct hs_sites *sites);
 
+/* What a caller of hs_sites_begin does meanwhile, perhaps in another thread. */
+struct hs_meanwhile {
+	/* NULL, or called when a profile that was only begun is finished. */
+	void (*prepare)(struct hs_profile *profile, void *context);
+	/* NULL, or called when events are replayed, but the counts of sites not added up yet: what only needs
+	 * the profile can go on in a thread of its own. Nothing fails any more. */
+	void (*replayed)(const struct hs_sites *sites, void *context);
+	void *context;
+};
+
 /* The two halves of hs_sites_make, for reports that show few of many sites. After the first the sites have
  * their counts (but for max_...) and own frames, in no order; what else hs_site says is not there yet. A
- * profile that is only begun is finished meanwhile, perhaps in another thread, and `prepare` (may be NULL)
- * called after that. The profile has to outlive the second half. */
-int hs_sites_begin(struct hs_profile *profile, bool raw,
-		   void (*prepare)(struct hs_profile *profile, const void *context), const void *context,
+ * profile that is only begun is finished meanwhile. It has to outlive the second half. meanwhile: may be
+ * NULL. */
+int hs_sites_begin(struct hs_profile *profile, bool raw, const struct hs_meanwhile *meanwhile,
 		   struct hs_sites *sites, struct hs_error *error);
 void hs_sites_finish(struct hs_sites *sites);
 

@@ -117,7 +117,6 @@ static int begin_with_maxima(struct hs_sites_making *making, bool raw, struct hs
 	uint32_t *group_of_node = hs_sites_group_nodes(making);
 	if (hs_replay_run(making->profile, group_of_node, making->group_count, &sites->replay, error) != 0) {
 		free(group_of_node);
-		hs_sites_free(sites);
 		return -1;
 	}
 	take_groups(making, sites, group_of_node);
@@ -131,8 +130,7 @@ struct stacking {
 	struct hs_sites *sites;
 	uint32_t expected_nodes;
 	bool raw;
-	void (*prepare)(struct hs_profile *profile, const void *context);
-	const void *context;
+	const struct hs_meanwhile *meanwhile;
 };
 
 static void prepare(struct stacking *stacking)
@@ -141,8 +139,8 @@ static void prepare(struct stacking *stacking)
 	if (!profile->loader)
 		return;
 	hs_profile_finish(profile);
-	if (stacking->prepare)
-		stacking->prepare(profile, stacking->context);
+	if (stacking->meanwhile->prepare)
+		stacking->meanwhile->prepare(profile, stacking->meanwhile->context);
 }
 
 static void make_stacks_aside(void *context)
@@ -206,30 +204,44 @@ static bool has_counts(const struct hs_profile *profile)
 	return false;
 }
 
-int hs_sites_begin(struct hs_profile *profile, bool raw,
-		   void (*prepared)(struct hs_profile *profile, const void *context), const void *context,
+/* The replay of nodes, and all that goes on beside. */
+static int replay_and_stack(struct stacking *stacking, struct hs_error *error)
+{
+	struct hs_profile *profile = stacking->making->profile;
+	struct hs_replay *replay = &stacking->sites->replay;
+	if (!hs_filter_selects_all(profile->filter))
+		prepare(stacking);
+	if (stacking->expected_nodes >= NODES_WORTH_A_THREAD)
+		return replay_beside(stacking, replay, error);
+	make_stacks_aside(stacking);
+	return replay_nodes(profile, &stacking->making->met, replay, error);
+}
+
+int hs_sites_begin(struct hs_profile *profile, bool raw, const struct hs_meanwhile *meanwhile,
 		   struct hs_sites *sites, struct hs_error *error)
 {
+	static const struct hs_meanwhile nothing;
 	struct hs_sites_making *making = start(profile, sites);
-	struct stacking stacking = {making, sites, expect_nodes(profile), raw, prepared, context};
+	struct stacking stacking = {making, sites, expect_nodes(profile), raw,
+				    meanwhile ? meanwhile : &nothing};
 	bool counts = has_counts(profile);
 	int result;
-	if (counts || !hs_filter_selects_all(profile->filter))
+	if (counts) {
 		prepare(&stacking);
-	if (counts)
-		return begin_with_maxima(making, raw, sites, error);
-	if (stacking.expected_nodes >= NODES_WORTH_A_THREAD) {
-		result = replay_beside(&stacking, &sites->replay, error);
+		result = begin_with_maxima(making, raw, sites, error);
 	} else {
-		make_stacks_aside(&stacking);
-		result = replay_nodes(profile, &making->met, &sites->replay, error);
+		result = replay_and_stack(&stacking, error);
 	}
 	if (result != 0) {
 		hs_sites_free(sites);
 		return -1;
 	}
-	add_up_nodes(making, sites);
-	find_suppressed(sites);
+	if (stacking.meanwhile->replayed)
+		stacking.meanwhile->replayed(sites, stacking.meanwhile->context);
+	if (!counts) {
+		add_up_nodes(making, sites);
+		find_suppressed(sites);
+	}
 	return 0;
 }
 
@@ -238,6 +250,8 @@ int hs_sites_make(struct hs_profile *profile, bool raw, struct hs_sites *sites, 
 	int result = begin_with_maxima(start(profile, sites), raw, sites, error);
 	if (result == 0)
 		hs_sites_finish(sites);
+	else
+		hs_sites_free(sites);
 	return result;
 }
 

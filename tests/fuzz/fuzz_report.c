@@ -27,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct hs_profile *profile = fuzz_load(data, size);
 	struct hs_error error = {{0}};
 	struct hs_sites sites;
-	if (profile && hs_sites_begin(profile, false, NULL, NULL, &sites, &error) == 0) {
+	if (profile && hs_sites_begin(profile, false, NULL, &sites, &error) == 0) {
 		struct hs_report report = {.profile = profile,
 					   .sites = &sites,
 					   .path = "fuzz.hs.gz",

@@ -229,7 +229,7 @@ static void add_sites(struct hs_text *text, const struct hs_report *report)
 {
 	struct hs_groups groups;
 	struct hs_showing showing;
-	hs_showing_start(&showing, report);
+	hs_showing_start(&showing, report->profile, report->sites, report->raw);
 	hs_groups_make(&groups, report->profile, report->sites);
 	hs_report_sites(text, report, &groups, &showing);
 	hs_showing_free(&showing);
@@ -348,7 +348,7 @@ static void test_rows(void)
 	static struct hs_module row_modules[] = {{.path = 4}};
 	static struct hs_frame row_frames[] = {
 		{.function = 1, .file = 3, .line = 7, .module = 0}, /* 0 and 1: one row */
-		{.function = 2, .file = 3, .line = 7, .module = 0},
+		{.function = 2, .file = 3, .line = 7, .module = 0, .rank = 1},
 		{.function = 2, .file = 3, .line = 8, .module = 0},
 		{.function = 5, .module = 0, .address = 16}, /* 3 and 4: one row */
 		{.function = 6, .module = 0, .address = 32},
@@ -373,13 +373,20 @@ static void test_rows(void)
 	uint32_t *order;
 	hs_groups_make(&groups, &other, &other_sites);
 	CHECK(groups.count == 5);
-	CHECK(hs_groups_sort(&groups, HS_METRIC_PEAK, &order) == 5);
+	CHECK(hs_groups_sort(&groups, HS_METRIC_PEAK, 0, &order) == 5);
 	static const uint64_t peaks[] = {9, 7, 6, 3, 3}; /* 4 + 5, 7, 6, 1 + 2 and 3 (line 7 before line 8) */
 	for (unsigned i = 0; i < 5; i++)
 		CHECK(groups.items[order[i]].counts.peak_bytes == peaks[i]);
-	CHECK(row_frames[groups.items[order[3]].frame].line == 7 &&
-	      row_frames[groups.items[order[4]].frame].line == 8);
+	const struct hs_group *line_7 = &groups.items[order[3]];
+	CHECK(row_frames[line_7->frame].line == 7 && row_frames[groups.items[order[4]].frame].line == 8);
+	CHECK(line_7->mixed && hs_group_frame(&groups, &other_sites, line_7) == 0);
 	free(order);
+	for (uint64_t rows = 1; rows <= 6; rows++) { /* the first ones are the same, however few are wanted */
+		CHECK(hs_groups_sort(&groups, HS_METRIC_PEAK, rows, &order) == 5);
+		for (unsigned i = 0; i < 5 && i < rows; i++)
+			CHECK(groups.items[order[i]].counts.peak_bytes == peaks[i]);
+		free(order);
+	}
 	hs_groups_free(&groups);
 }
 

@@ -242,7 +242,7 @@ static void test_begun_sites(void)
 		 "std::vector<int, std::allocator<int> >::push_back(int const&)"},
 		{30, 0, {NULL}, NULL},
 	};
-	CHECK(hs_sites_begin(p, false, NULL, NULL, &sites, &error) == 0);
+	CHECK(hs_sites_begin(p, false, NULL, &sites, &error) == 0);
 	CHECK_NUMBER(sites.count, 7);
 	for (uint32_t i = 0; i < sites.count && i < 7; i++) {
 		const struct hs_site *site = &sites.items[i];
@@ -301,7 +301,7 @@ static void test_long_run_of_internals(void)
 	for (int finished = 0; finished < 2; finished++) {
 		struct hs_sites sites;
 		CHECK(finished ? hs_sites_make(p, false, &sites, &error) == 0
-			       : hs_sites_begin(p, false, NULL, NULL, &sites, &error) == 0);
+			       : hs_sites_begin(p, false, NULL, &sites, &error) == 0);
 		CHECK_NUMBER(sites.count, LONG + 1);
 		/* the one with most bytes, then by depth */
 		CHECK_NUMBER(sites.items[0].counts->peak_bytes, LONG);
@@ -437,6 +437,25 @@ static void write_many(struct writer *w, bool damaged)
 	write_events(w);
 }
 
+/* What the caller is told while sites are begun: nodes when they are there, then allocations; sums if more
+ * than once. */
+struct told {
+	uint64_t prepared, replayed;
+};
+
+static void note_prepared(struct hs_profile *p, void *context)
+{
+	struct told *told = context;
+	told->prepared += p->node_count;
+}
+
+static void note_replayed(const struct hs_sites *sites, void *context)
+{
+	struct told *told = context;
+	CHECK(told->prepared != 0);
+	told->replayed += sites->replay.totals.counts.allocations;
+}
+
 static void test_beside_replay(void)
 {
 	struct writer w;
@@ -445,7 +464,11 @@ static void test_beside_replay(void)
 	write_many(&w, false);
 	const char *path = save(&w);
 	struct hs_profile *p = hs_profile_begin(path, &error);
-	CHECK(p && hs_sites_begin(p, false, NULL, NULL, &sites, &error) == 0);
+	struct told told = {0};
+	struct hs_meanwhile meanwhile = {note_prepared, note_replayed, &told};
+	CHECK(p && hs_sites_begin(p, false, &meanwhile, &sites, &error) == 0);
+	CHECK_NUMBER(told.prepared, 2 * MANY + 3);
+	CHECK_NUMBER(told.replayed, 2 * MANY + 1);
 	CHECK_NUMBER(p->node_count, 2 * MANY + 3);
 	CHECK_NUMBER(sites.count, MANY + 1);
 	CHECK_NUMBER(sites.replay.totals.counts.allocations, 2 * MANY + 1);
@@ -478,7 +501,11 @@ static void test_damaged_beside_replay(void)
 	const char *path = save(&w);
 	struct hs_profile *p = hs_profile_load(path, &error), *half = hs_profile_begin(path, &error);
 	CHECK(p && hs_sites_make(p, false, &sites, &error) == 0);
-	CHECK(half && hs_sites_begin(half, false, NULL, NULL, &begun, &error) == 0);
+	struct told told = {0};
+	struct hs_meanwhile meanwhile = {note_prepared, note_replayed, &told};
+	CHECK(half && hs_sites_begin(half, false, &meanwhile, &begun, &error) == 0);
+	CHECK_NUMBER(told.prepared, half->node_count);
+	CHECK_NUMBER(told.replayed, 2 * MANY); /* and not as well what the replay counted first */
 	CHECK_TEXT(half->facts.warning, p->facts.warning);
 	CHECK(strstr(p->facts.warning, "a list of stacks at byte") &&
 	      strstr(p->facts.warning, "an allocation has a stack that is not in the file"));
