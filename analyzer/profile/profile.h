@@ -380,10 +380,11 @@ struct hs_site {
 				 hs_sites_finish */
 	uint32_t frame_count; /* 0 before hs_sites_finish: see hs_site_depth */
 	union {
-		uint32_t folded_frames; /* internal frames left out, of the deepest stack folded in; and
-					 * before hs_sites_finish */
-		uint32_t callers;       /* the node of the stack further out than the own frame, without the
-					 * innermost callers_cut frames of its call; 0: none */
+		/* finished: how many internal frames are left out, of the deepest stack folded in */
+		uint32_t folded_frames;
+		/* before: what is further out than the own frame: the stack of this node without the
+		 * innermost callers_cut frames of its call; 0: nothing */
+		uint32_t callers;
 	};
 	uint32_t own_frame;   /* position in `frames` of the innermost frame of the user's own code: not in a
 			       * system library if there is such a frame, else 0 */
