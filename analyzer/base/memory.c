@@ -19,6 +19,12 @@ void *hs_allocate(size_t bytes)
 	return checked(malloc(bytes ? bytes : 1));
 }
 
+void *hs_allocate_lines(size_t bytes)
+{
+	const size_t line = 64;
+	return checked(aligned_alloc(line, (bytes + line - 1) / line * line));
+}
+
 void *hs_allocate_filled(size_t bytes)
 {
 	enum { WORTH_A_CALL = 64 << 10 };

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 void *hs_allocate(size_t bytes);                    /* never NULL; contents undefined */
+void *hs_allocate_lines(size_t bytes);              /* likewise; begins with a line of the cache */
 void *hs_allocate_zero(size_t count, size_t bytes); /* never NULL; checks the product */
 /* Likewise undefined; for large arrays that will be written from the beginning to the end, or nearly so:
  * their pages come at once, which takes three quarters of the time that one after another takes. */

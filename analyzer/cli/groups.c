@@ -196,23 +196,13 @@ uint32_t hs_group_frame(const struct hs_groups *groups, const struct hs_sites *s
 	return sites->items[first].own;
 }
 
-/* What is wanted of counts that are needed soon. */
-enum { AHEAD = 8 };
-static inline void prefetch(const struct hs_counts *counts)
-{
-	__builtin_prefetch(&counts->allocated_bytes);
-	__builtin_prefetch(&counts->temporary_bytes);
-}
-
 /* By own frames, not lines: these are found meanwhile. */
 static void add_up_sites(void *context)
 {
 	const struct making *making = context;
 	const struct hs_sites *sites = making->sites;
 	for (uint32_t i = 0; i < sites->count; i++) {
-		if (i + AHEAD < sites->count)
-			prefetch(sites->items[i + AHEAD].counts);
-		hs_counts_add(&making->own.counts[making->own.of_site[i]], sites->items[i].counts);
+		hs_site_add_counts(sites, &sites->items[i], &making->own.counts[making->own.of_site[i]]);
 	}
 }
 

@@ -14,17 +14,22 @@ enum { STACKS_A_TABLE = 3, INDENT = 4, LEAST_COMMON = 4, MOST_PLACE = 34 };
 
 /* Sites of which the same is shown; 16 bytes, for there may be 100,000. */
 struct stack {
-	uint32_t site;            /* the first of them */
-	uint32_t hash : 31;       /* of what is shown */
-	uint32_t several : 1;     /* sites; hardly ever */
-	struct hs_counts *counts; /* the site's; of several their sum, which is the stack's own */
+	uint32_t site;         /* the first of them */
+	uint32_t hash;         /* of what is shown */
+	struct hs_counts *sum; /* of several sites, which is hardly ever; else NULL */
+};
+
+/* A stack in a table. */
+struct ranked {
+	struct stack *stack;
+	uint64_t value;
 };
 
 /* What is made of a group's sites. */
 struct stacks {
 	struct stack *items;
 	uint32_t count;
-	struct stack **chosen; /* to print */
+	struct ranked *chosen; /* to print */
 	uint32_t chosen_count;
 };
 
@@ -46,17 +51,21 @@ struct work {
 	atomic_uint next;
 };
 
+static struct hs_counts counts_of(const struct hs_sites *sites, const struct stack *stack)
+{
+	return stack->sum ? *stack->sum : hs_site_counts(sites, &sites->items[stack->site]);
+}
+
 /* Adds a site to those of which the same is shown. */
 static void merge_site(const struct making *making, struct stack *stack, uint32_t site)
 {
 	const struct hs_sites *sites = making->report->sites;
-	if (!stack->several) {
+	if (!stack->sum) {
 		struct hs_counts *sum = hs_allocate(sizeof(*sum));
-		*sum = *stack->counts;
-		stack->counts = sum;
-		stack->several = true;
+		*sum = counts_of(sites, stack);
+		stack->sum = sum;
 	}
-	hs_counts_add(stack->counts, sites->items[site].counts);
+	hs_site_add_counts(sites, &sites->items[site], stack->sum);
 	if (hs_site_is_before(sites, site, stack->site))
 		stack->site = site;
 }
@@ -74,7 +83,7 @@ static void make_stacks(struct making *making, const struct hs_groups *groups, c
 	for (uint32_t i = 0; i < group->count; i++) {
 		uint32_t site = groups->sites[group->first + i];
 		hs_show(making->showing, site, true, &making->shown);
-		uint32_t hash = making->shown.hash & ~(1u << 31);
+		uint32_t hash = making->shown.hash;
 		size_t slot = hash & (slot_count - 1);
 		for (; slots[slot]; slot = (slot + 1) & (slot_count - 1)) {
 			struct stack *stack = &all[slots[slot] - 1];
@@ -89,8 +98,7 @@ static void make_stacks(struct making *making, const struct hs_groups *groups, c
 		}
 		if (slots[slot])
 			continue;
-		all[count] = (struct stack){
-			.site = site, .hash = hash, .counts = making->report->sites->items[site].counts};
+		all[count] = (struct stack){.site = site, .hash = hash};
 		slots[slot] = ++count;
 	}
 	free(slots);
@@ -98,55 +106,52 @@ static void make_stacks(struct making *making, const struct hs_groups *groups, c
 	stacks->count = count;
 }
 
-/* How stacks are sorted. */
-struct by {
-	const struct hs_sites *sites;
-	enum hs_metric metric;
-};
-
-static int compare_stacks(const void *a, const void *b, void *argument)
+/* What they are sorted by. */
+static int compare_ranked(const void *a, const void *b, void *sites)
 {
-	const struct stack *first = *(struct stack *const *)a, *second = *(struct stack *const *)b;
-	const struct by *by = argument;
-	uint64_t one = hs_metric_value(first->counts, by->metric),
-		 two = hs_metric_value(second->counts, by->metric);
-	if (one != two)
-		return one > two ? -1 : 1;
-	return hs_site_is_before(by->sites, first->site, second->site) ? -1 : first != second;
+	const struct ranked *first = a, *second = b;
+	if (first->value != second->value)
+		return first->value > second->value ? -1 : 1;
+	if (first->stack == second->stack)
+		return 0;
+	return hs_site_is_before(sites, first->stack->site, second->stack->site) ? -1 : 1;
 }
 
 /* The first stacks by a metric, and one place more. */
 struct best {
-	struct stack *items[STACKS_A_TABLE + 1];
+	enum hs_metric metric;
+	struct ranked items[STACKS_A_TABLE + 1];
 	uint32_t count;
 };
 
-static void consider(struct best *best, struct stack *stack, struct by *by)
+static void consider(struct best *best, struct stack *stack, const struct hs_counts *counts,
+		     const struct hs_sites *sites)
 {
+	struct ranked ranked = {stack, hs_metric_value(counts, best->metric)};
 	uint32_t place = best->count;
-	if (!hs_metric_value(stack->counts, by->metric))
+	if (!ranked.value)
 		return;
-	for (; place && compare_stacks(&stack, &best->items[place - 1], by) < 0; place--)
+	for (; place && compare_ranked(&ranked, &best->items[place - 1], (void *)sites) < 0; place--)
 		best->items[place] = best->items[place - 1];
-	best->items[place] = stack;
+	best->items[place] = ranked;
 	best->count += best->count < STACKS_A_TABLE;
 }
 
 static void choose_stack(struct stacks *stacks, struct stack *stack)
 {
 	for (uint32_t i = 0; i < stacks->chosen_count; i++)
-		if (stacks->chosen[i] == stack)
+		if (stacks->chosen[i].stack == stack)
 			return;
-	stacks->chosen[stacks->chosen_count++] = stack;
+	stacks->chosen[stacks->chosen_count++].stack = stack;
 }
 
 /* Three at most, or so many as make up four fifths of the group's `all`. */
-static void choose_best(struct stacks *stacks, const struct best *best, enum hs_metric metric, uint64_t all)
+static void choose_best(struct stacks *stacks, const struct best *best, uint64_t all)
 {
 	uint64_t covered = 0;
 	for (uint32_t i = 0; i < best->count && covered < all - all / 5; i++) {
-		choose_stack(stacks, best->items[i]);
-		covered += hs_metric_value(best->items[i]->counts, metric);
+		choose_stack(stacks, best->items[i].stack);
+		covered += best->items[i].value;
 	}
 }
 
@@ -154,21 +159,23 @@ static void choose_best(struct stacks *stacks, const struct best *best, enum hs_
 static void choose_stacks(const struct hs_sites *sites, const struct hs_group *group, struct stacks *stacks)
 {
 	struct best best[HS_METRICS] = {0};
-	struct by by[HS_METRICS];
 	uint32_t table_count = 0;
 	for (unsigned metric = 0; metric < HS_METRICS; metric++)
 		if (group->tables & 1u << metric)
-			by[table_count++] = (struct by){sites, (enum hs_metric)metric};
-	for (uint32_t i = 0; i < stacks->count; i++)
+			best[table_count++].metric = (enum hs_metric)metric;
+	for (uint32_t i = 0; table_count && i < stacks->count; i++) {
+		struct hs_counts counts = counts_of(sites, &stacks->items[i]);
 		for (uint32_t table = 0; table < table_count; table++)
-			consider(&best[table], &stacks->items[i], &by[table]);
+			consider(&best[table], &stacks->items[i], &counts, sites);
+	}
 	stacks->chosen = hs_allocate_zero((size_t)HS_METRICS * STACKS_A_TABLE, sizeof(*stacks->chosen));
 	for (uint32_t table = 0; table < table_count; table++)
-		choose_best(stacks, &best[table], by[table].metric,
-			    hs_metric_value(&group->counts, by[table].metric));
-	if (table_count)
-		qsort_r(stacks->chosen, stacks->chosen_count, sizeof(*stacks->chosen), compare_stacks,
-			&by[0]);
+		choose_best(stacks, &best[table], hs_metric_value(&group->counts, best[table].metric));
+	for (uint32_t i = 0; i < stacks->chosen_count; i++) {
+		struct hs_counts counts = counts_of(sites, stacks->chosen[i].stack);
+		stacks->chosen[i].value = hs_metric_value(&counts, best[0].metric);
+	}
+	qsort_r(stacks->chosen, stacks->chosen_count, sizeof(*stacks->chosen), compare_ranked, (void *)sites);
 }
 
 /* What a stack or a group has done, without what it has not. */
@@ -297,12 +304,13 @@ static void add_group(struct hs_text *text, struct making *making, const struct 
 		char head[48];
 		if (count > 1) {
 			snprintf(head, sizeof(head), "  stack %u of %u: ", i + 1, count);
-			add_doings(text, report, head, stacks->chosen[i]->counts);
+			struct hs_counts counts = counts_of(report->sites, stacks->chosen[i].stack);
+			add_doings(text, report, head, &counts);
 		}
 		struct hs_shown above = making->second;
 		making->second = making->shown;
 		making->shown = above;
-		hs_show(making->showing, stacks->chosen[i]->site, false, &making->shown);
+		hs_show(making->showing, stacks->chosen[i].stack->site, false, &making->shown);
 		add_stack(text, report, &making->shown, i ? &making->second : NULL);
 	}
 	if (printed < count)
@@ -312,8 +320,7 @@ static void add_group(struct hs_text *text, struct making *making, const struct 
 static void free_stacks(struct stacks *stacks)
 {
 	for (uint32_t i = 0; i < stacks->count; i++)
-		if (stacks->items[i].several)
-			free(stacks->items[i].counts);
+		free(stacks->items[i].sum);
 	free(stacks->chosen);
 	free(stacks->items);
 }

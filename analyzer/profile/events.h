@@ -64,6 +64,45 @@ struct hs_events {
 	struct hs_ended ended[HS_EVENTS_A_MEMBER]; /* in the order of the tracked events that end them */
 };
 
+/* The tracked events in the order of the file, run by run. */
+struct hs_events_walk {
+	const struct hs_events *events;
+	const struct hs_event *lanes[HS_LANES];
+	uint32_t run, at; /* that come next */
+	/* of the latest run */
+	const struct hs_event *event;
+	const uint64_t *times_us;
+	uint32_t count;
+};
+
+static inline struct hs_events_walk hs_events_walk(const struct hs_events *events)
+{
+	struct hs_events_walk walk = {.events = events};
+	const struct hs_event *next = events->events;
+	for (unsigned i = 0; i < HS_LANES; i++) {
+		walk.lanes[i] = next;
+		next += events->lane_events[i];
+	}
+	return walk;
+}
+
+/* Goes to the next run. Returns false if there is none. */
+static inline bool hs_events_walk_run(struct hs_events_walk *walk)
+{
+	const struct hs_events *events = walk->events;
+	uint32_t rest = events->tracked - walk->at;
+	if (!rest)
+		return false;
+	const struct hs_event **lane = &walk->lanes[events->run_threads[walk->run] % HS_LANES];
+	uint32_t length = events->run_lengths[walk->run++];
+	walk->event = *lane;
+	walk->times_us = &events->times_us[walk->at];
+	walk->count = length < rest ? length : rest;
+	*lane += walk->count;
+	walk->at += walk->count;
+	return true;
+}
+
 /* Instead of what is wrong with an event: it does not matter. */
 extern const char hs_events_stopped[];
 

@@ -300,7 +300,8 @@ struct hs_replay {
 			   * stacks without events: then max_bytes is only a lower bound */
 	struct hs_totals totals;        /* of what profile.filter selects */
 	struct hs_totals all, left_out; /* of the whole recording, and what the filter leaves out */
-	struct hs_counts *groups;       /* group_count; the caller's groups */
+	struct hs_counts *groups;       /* group_count; the caller's groups. NULL by node, then it is */
+	struct hs_node_table *nodes;    /* private: likewise, but they may be sums of several nodes */
 	uint32_t group_count;
 	struct hs_point *timeline; /* at most 4096 points, even steps */
 	uint32_t point_count;
@@ -341,6 +342,10 @@ struct hs_watch {
 struct hs_met {
 	uint32_t *nodes;   /* of each group its node: the caller's array, with room for all nodes */
 	atomic_uint count; /* so many are there, which other threads may read while the replay goes on */
+	/* NULL, or called when all are met. Tells of each group which sum it is part of, numbered in the
+	 * order of their first groups: the replay has these instead of the groups then. May return NULL. */
+	const uint32_t *(*find_sums)(void *context);
+	void *context;
 };
 
 struct hs_replay_how {
@@ -399,7 +404,8 @@ struct hs_site {
 		uint32_t stack; /* since hs_sites_finish has begun: that, in hs_sites_making.stacks */
 	};
 	uint32_t group;
-	struct hs_counts *counts; /* of hs_sites.replay.groups */
+	struct hs_counts *counts; /* of hs_sites.replay.groups; may be NULL before hs_sites_finish: see
+				     hs_site_counts */
 };
 
 struct hs_sites {
@@ -423,8 +429,8 @@ void hs_sites_free(struct hs_sites *sites);
 struct hs_meanwhile {
 	/* NULL, or called when a profile that was only begun is finished. */
 	void (*prepare)(struct hs_profile *profile, void *context);
-	/* NULL, or called when events are replayed, but the counts of sites not added up yet: what only needs
-	 * the profile can go on in a thread of its own. Nothing fails any more. */
+	/* NULL, or called when events are replayed and all sites are there, but their counts not added up
+	 * yet: what only needs the profile can go on in a thread of its own. Nothing fails any more. */
 	void (*replayed)(const struct hs_sites *sites, void *context);
 	void *context;
 };
@@ -438,6 +444,9 @@ int hs_sites_begin(struct hs_profile *profile, bool raw, const struct hs_meanwhi
 void hs_sites_finish(struct hs_sites *sites);
 
 /* Of sites finished or not: */
+struct hs_counts hs_site_counts(const struct hs_sites *sites, const struct hs_site *site);
+/* Adds all of them but the maxima. */
+void hs_site_add_counts(const struct hs_sites *sites, const struct hs_site *site, struct hs_counts *sum);
 uint32_t hs_site_depth(const struct hs_sites *sites, const struct hs_site *site); /* frames */
 /* Writes the innermost `count` frames of a site, its depth at most, innermost first. */
 void hs_site_write_frames(const struct hs_sites *sites, const struct hs_site *site, uint32_t count,

@@ -3,9 +3,9 @@
  * number; a group whose live bytes are about to change first saves them as its at-peak value if it has not
  * done so for that number.
  *
- * The pass is compiled three times: for nodes, of which nobody wants maxima or histograms; for all blocks by
- * the caller's groups; and with filter, parts and watch. Blocks that are not selected count there as a rest:
- * the heap, and so the peak, is always the whole program's. */
+ * Nodes, of which nobody wants maxima or histograms, have a pass of their own (replay_nodes.c). Here it is
+ * compiled twice: for all blocks by the caller's groups; and with filter, parts and watch. Blocks that are
+ * not selected count there as a rest: the heap, and so the peak, is always the whole program's. */
 #include "base/aside.h"
 #include "base/memory.h"
 #include "internal.h"
@@ -45,7 +45,7 @@ IN_PASS void check_maxima(struct hs_replay_state *state, struct hs_heap *heap, s
 			  uint64_t now_us, enum hs_pass pass)
 {
 	uint64_t live_bytes = counts->allocated_bytes - counts->ended_bytes;
-	if (pass != HS_PASS_NODES && live_bytes >= counts->max_bytes) {
+	if (live_bytes >= counts->max_bytes) {
 		counts->max_bytes = live_bytes;
 		counts->max_blocks = counts->allocations - counts->ended;
 	}
@@ -92,7 +92,7 @@ IN_PASS struct hs_group_state *begin_block(struct hs_replay_state *state, struct
 	counts->lifetime_us -= now_us;
 	heap->bytes += size;
 	heap->blocks++;
-	if (pass != HS_PASS_NODES && selected) {
+	if (selected) {
 		state->out->size_blocks[hs_bucket(size)]++;
 		state->out->size_bytes[hs_bucket(size)] += size;
 	}
@@ -185,14 +185,6 @@ IN_PASS void count_realloc(struct hs_replay_state *state, struct hs_heap *heap, 
 	}
 }
 
-static __attribute__((noinline)) uint64_t advance_time(struct hs_timeline *timeline, uint64_t now_us,
-						       uint64_t most_bytes, uint64_t bytes)
-{
-	timeline->most_bytes[timeline->count - 1] = most_bytes;
-	hs_timeline_advance(timeline, now_us, bytes);
-	return timeline->most_bytes[timeline->count - 1];
-}
-
 /* Before anything is counted of an event. */
 IN_PASS void see_event(struct hs_replay_state *state, struct hs_heap *heap, uint64_t number, uint64_t now_us,
 		       enum hs_pass pass)
@@ -204,8 +196,9 @@ IN_PASS void see_event(struct hs_replay_state *state, struct hs_heap *heap, uint
 		state->reached = true;
 	}
 	if (now_us >= state->timeline.end_us)
-		heap->most_bytes = advance_time(&state->timeline, now_us, heap->most_bytes,
-						pass == HS_PASS_FULL ? heap->selected_bytes : heap->bytes);
+		heap->most_bytes =
+			hs_timeline_advance(&state->timeline, now_us, heap->most_bytes,
+					    pass == HS_PASS_FULL ? heap->selected_bytes : heap->bytes);
 	if (pass == HS_PASS_FULL && watch && watch->event)
 		watch->event(watch->context, number);
 }
@@ -214,22 +207,15 @@ IN_PASS void see_event(struct hs_replay_state *state, struct hs_heap *heap, uint
 IN_PASS void count_member(struct hs_replay_state *state, const struct hs_events *events, enum hs_pass pass)
 {
 	struct hs_heap heap = state->heap; /* in registers, as far as they go */
-	const struct hs_event *lanes[HS_LANES], *next = events->events;
+	struct hs_events_walk walk = hs_events_walk(events);
 	const struct hs_ended *ended = events->ended;
-	for (unsigned i = 0; i < HS_LANES; i++) {
-		lanes[i] = next;
-		next += events->lane_events[i];
-	}
-	uint32_t at = 0;
-	for (uint32_t run = 0; at < events->tracked; run++) {
-		const struct hs_event **lane = &lanes[events->run_threads[run] % HS_LANES], *event = *lane;
-		uint32_t length = events->run_lengths[run];
-		if (length > events->tracked - at)
-			length = events->tracked - at;
-		*lane += length;
-		for (uint32_t end = at + length; at < end; at++, event++) {
-			uint64_t now_us = events->times_us[at];
-			see_event(state, &heap, state->events + at, now_us, pass);
+	uint64_t number = state->events;
+	while (hs_events_walk_run(&walk)) {
+		const struct hs_event *event = walk.event;
+		const uint64_t *times_us = walk.times_us;
+		for (const struct hs_event *end = event + walk.count; event < end; event++) {
+			uint64_t now_us = *times_us++;
+			see_event(state, &heap, number++, now_us, pass);
 			if (event->kind % HS_EVENT_KINDS == HS_EVENT_FREE) {
 				uint64_t lived_us = pass == HS_PASS_FULL ? ended++->lived_us : 0;
 				count_free(state, &heap, event, lived_us, now_us, pass);
@@ -243,16 +229,6 @@ IN_PASS void count_member(struct hs_replay_state *state, const struct hs_events 
 		}
 	}
 	state->heap = heap;
-	state->events += at;
-	if (!events->wrong)
-		state->now_us = events->last_us;
-	else if (at)
-		state->now_us = events->times_us[at - 1];
-}
-
-static void count_nodes(struct hs_replay_state *state, const struct hs_events *events)
-{
-	count_member(state, events, HS_PASS_NODES);
 }
 
 static void count_groups(struct hs_replay_state *state, const struct hs_events *events)
@@ -279,9 +255,14 @@ static bool replay_events(struct hs_profile *profile, struct hs_replay_state *st
 		if (tracker->pass == HS_PASS_FULL)
 			count_full(state, events);
 		else if (tracker->pass == HS_PASS_NODES)
-			count_nodes(state, events);
+			hs_replay_count_nodes(state, events);
 		else
 			count_groups(state, events);
+		state->events += events->tracked;
+		if (!events->wrong)
+			state->now_us = events->last_us;
+		else if (events->tracked)
+			state->now_us = events->times_us[events->tracked - 1];
 		wrong = events->wrong;
 		if (profile->progress)
 			profile->progress("reading events", state->events, profile->recording->events);
@@ -332,20 +313,18 @@ static void start_tracker(struct hs_tracker *tracker, const struct hs_profile *p
 	tracker->begun = hs_allocate_zero(group_count, sizeof *tracker->begun);
 }
 
-/* Room for so many groups of nodes costs nothing until they come: it is never moved then. */
-enum { GROUPS_AT_ONCE = 1 << 20 };
+/* Room for so many nodes' counts costs nothing until they come: it is never moved then. */
+enum { NODES_AT_ONCE = 1 << 20 };
 
 static void start_state(struct hs_replay_state *state, const struct hs_profile *profile,
 			const uint32_t *group_of_node, uint32_t group_count, struct hs_replay *out)
 {
-	const struct hs_replay_how *how = &state->tracker.how;
 	start_tracker(&state->tracker, profile, group_of_node, group_count, out);
 	state->tracker.pass = choose_pass(&state->tracker);
 	state->out = out;
-	if (how->by_node) {
-		state->group_capacity =
-			profile->node_count < GROUPS_AT_ONCE ? profile->node_count : GROUPS_AT_ONCE;
-		state->groups = hs_allocate(state->group_capacity * sizeof *state->groups);
+	if (state->tracker.pass == HS_PASS_NODES) {
+		state->nodes = hs_node_table_new(profile->node_count < NODES_AT_ONCE ? profile->node_count
+										     : NODES_AT_ONCE);
 	} else {
 		state->group_capacity = group_count;
 		state->groups = hs_allocate_zero(group_count, sizeof *state->groups);
@@ -479,6 +458,7 @@ int hs_replay_run_as(struct hs_profile *profile, const uint32_t *group_of_node, 
 void hs_replay_free(struct hs_replay *replay)
 {
 	free(replay->groups);
+	hs_node_table_free(replay->nodes);
 	free(replay->timeline);
 	free(replay->node_used);
 	free(replay->parts);

@@ -28,8 +28,8 @@ void hs_replay_end_time(struct hs_replay_state *state, struct hs_profile *profil
 		state->now_us = profile->facts.duration_us;
 	if (filter && filter->at_us != HS_TIME_NONE && !state->reached)
 		hs_replay_reach_moment(&state->heap, filter->at_us);
-	timeline->most_bytes[timeline->count - 1] = state->heap.most_bytes;
-	hs_timeline_advance(timeline, state->now_us, filter ? state->heap.selected_bytes : state->heap.bytes);
+	hs_timeline_advance(timeline, state->now_us, state->heap.most_bytes,
+			    filter ? state->heap.selected_bytes : state->heap.bytes);
 }
 
 static struct hs_counts counts_of(const struct hs_group_state *group, uint64_t now_us)
@@ -53,21 +53,69 @@ static struct hs_counts counts_of(const struct hs_group_state *group, uint64_t n
 	};
 }
 
-/* Writes each group's counts over its state, and the totals of the groups that together have every selected
- * block once. */
-static void sum_up(struct hs_replay_state *state, struct hs_totals *totals)
+/* Writes each group's counts over its state, and adds up the groups that together have every selected block
+ * once. */
+static void sum_up_groups(struct hs_replay_state *state)
 {
 	const struct hs_tracker *tracker = &state->tracker;
-	uint32_t count = tracker->how.by_lifetime ? tracker->node_groups : state->out->group_count;
-	for (uint32_t g = 0; g < state->out->group_count; g++) {
-		if (tracker->begun && g < tracker->node_groups && !tracker->begun[g])
+	struct hs_replay *out = state->out;
+	uint32_t count = tracker->how.by_lifetime ? tracker->node_groups : out->group_count;
+	for (uint32_t g = 0; g < out->group_count; g++) {
+		if (g < tracker->node_groups && !tracker->begun[g])
 			continue;
 		hs_replay_save_peak(&state->heap, &state->groups[g]);
 		struct hs_counts counts = counts_of(&state->groups[g], state->now_us);
 		memcpy(&state->groups[g], &counts, sizeof counts);
 		if (g < count)
-			hs_counts_add(&totals->counts, &counts);
+			hs_counts_add(&out->totals.counts, &counts);
 	}
+	out->groups = (struct hs_counts *)state->groups;
+}
+
+/* Of groups that are nodes, but that the full pass has counted. */
+static struct hs_node_table *make_nodes(struct hs_replay_state *state)
+{
+	uint32_t count = state->tracker.node_groups;
+	struct hs_node_table *nodes = hs_node_table_new(count);
+	for (uint32_t g = 0; g < count; g++) {
+		struct hs_group_state *group = &state->groups[g];
+		struct hs_node_counts *counts = hs_node_table_add(nodes);
+		hs_replay_save_peak(&state->heap, group);
+		*counts = (struct hs_node_counts){
+			.allocated_bytes = group->allocated_bytes,
+			.allocations = group->allocations,
+			.ended_bytes = group->ended_bytes,
+			.ended = group->ended,
+			.peak_bytes = group->peak_bytes,
+			.peak_blocks = group->peak_blocks,
+			.lifetime_us = group->lifetime_us,
+			.peak_number = (uint32_t)state->heap.peak_number,
+		};
+		if (group->temporary || group->reallocations)
+			*hs_node_more(nodes, counts) = (struct hs_node_more){
+				.temporary_bytes = group->temporary_bytes,
+				.temporary = group->temporary,
+				.moved_bytes = group->moved_bytes,
+				.moved = group->moved,
+				.reallocations = group->reallocations,
+			};
+	}
+	free(state->groups);
+	return nodes;
+}
+
+static void sum_up_nodes(struct hs_replay_state *state)
+{
+	const struct hs_met *met = state->tracker.how.by_node;
+	struct hs_replay *out = state->out;
+	out->nodes = state->nodes ? state->nodes : make_nodes(state);
+	hs_node_table_finish(out->nodes, (uint32_t)state->heap.peak_number, state->now_us,
+			     met->find_sums ? met->find_sums(met->context) : NULL, &out->totals.counts);
+	out->group_count = out->nodes->count;
+}
+
+static void write_totals(const struct hs_replay_state *state, struct hs_totals *totals)
+{
 	totals->counts.max_bytes = state->heap.peak_bytes;
 	totals->counts.max_blocks = state->heap.peak_blocks;
 	totals->peak_us = totals->max_us = state->heap.peak_us;
@@ -121,9 +169,12 @@ void hs_replay_finish(struct hs_replay_state *state)
 {
 	const struct hs_tracker *tracker = &state->tracker;
 	struct hs_replay *out = state->out;
-	out->groups = (struct hs_counts *)state->groups;
 	out->group_count = tracker->node_groups + tracker->parts.count;
-	sum_up(state, &out->totals);
+	if (tracker->how.by_node)
+		sum_up_nodes(state);
+	else
+		sum_up_groups(state);
+	write_totals(state, &out->totals);
 	divide_totals(state);
 	if (tracker->how.by_thread || tracker->how.by_size || tracker->how.by_lifetime || tracker->how.slices)
 		write_parts(tracker, out);

@@ -2,6 +2,7 @@
 #ifndef HS_REPLAY_STATE_H
 #define HS_REPLAY_STATE_H
 
+#include "node_counts.h"
 #include "timeline.h"
 #include "tracker.h"
 
@@ -31,6 +32,7 @@ struct hs_heap {
 
 struct hs_replay_state {
 	struct hs_tracker tracker;     /* which other threads may be at work on; what it was told stays */
+	struct hs_node_table *nodes;   /* in the pass by nodes; else NULL */
 	struct hs_group_state *groups; /* the caller's, then parts */
 	size_t group_capacity;
 	struct hs_group_state rest; /* of blocks that are not selected, but for their peak */
@@ -53,6 +55,8 @@ static inline void hs_replay_save_peak(const struct hs_heap *heap, struct hs_gro
 	counts->peak_blocks = counts->allocations - counts->ended;
 }
 
+/* Counts the events of one member that could be tracked, in the pass by nodes. */
+void hs_replay_count_nodes(struct hs_replay_state *state, const struct hs_events *events);
 /* The moment of --at is over: what is live now was live then. */
 void hs_replay_reach_moment(struct hs_heap *heap, uint64_t at_us);
 /* After the last event: sets the clock to the end of the program. */

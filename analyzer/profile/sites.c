@@ -68,21 +68,6 @@ static void take_groups(struct hs_sites_making *making, struct hs_sites *sites, 
 		sites->items[i].counts = &replay->groups[sites->items[i].group];
 }
 
-/* Of the replay's groups, which are nodes': sums, each in the place of its first node's. */
-static void add_up_nodes(struct hs_sites_making *making, struct hs_sites *sites)
-{
-	struct hs_counts *groups = sites->replay.groups;
-	hs_sites_map_met(making, sites);
-	hs_sites_end_mapping(making);
-	for (uint32_t group = 0; group < making->mapped; group++) {
-		struct hs_site *site = &sites->items[making->site_of_group[group]];
-		if (site->group == group)
-			site->counts = &groups[group];
-		else
-			hs_counts_add(site->counts, &groups[group]);
-	}
-}
-
 /* What else is known of sites now. */
 static void find_suppressed(struct hs_sites *sites)
 {
@@ -91,10 +76,13 @@ static void find_suppressed(struct hs_sites *sites)
 		struct hs_site *site = &sites->items[i];
 		if (!site->suppression)
 			continue;
-		site->counts->suppressed_bytes = site->counts->live_bytes;
-		site->counts->suppressed_blocks = site->counts->live_blocks;
-		totals->suppressed_bytes += site->counts->live_bytes;
-		totals->suppressed_blocks += site->counts->live_blocks;
+		struct hs_counts counts = hs_site_counts(sites, site);
+		totals->suppressed_bytes += counts.live_bytes;
+		totals->suppressed_blocks += counts.live_blocks;
+		if (site->counts) {
+			site->counts->suppressed_bytes = counts.live_bytes;
+			site->counts->suppressed_blocks = counts.live_blocks;
+		}
 	}
 }
 
@@ -131,6 +119,8 @@ struct stacking {
 	uint32_t expected_nodes;
 	bool raw;
 	const struct hs_meanwhile *meanwhile;
+	struct hs_aside aside;
+	bool beside; /* it is under way */
 };
 
 static void prepare(struct stacking *stacking)
@@ -154,37 +144,66 @@ static void make_stacks_aside(void *context)
 		hs_sites_map_met(stacking->making, stacking->sites);
 }
 
+static void end_replay(const struct stacking *stacking)
+{
+	if (stacking->meanwhile->replayed)
+		stacking->meanwhile->replayed(stacking->sites, stacking->meanwhile->context);
+}
+
+/* The site of each node that the replay has met. If there are not as many nodes as it was told, there will be
+ * another replay. */
+static const uint32_t *find_sites(void *context)
+{
+	struct stacking *stacking = context;
+	struct hs_sites_making *making = stacking->making;
+	if (stacking->beside)
+		hs_aside_end(&stacking->aside);
+	stacking->beside = false;
+	if (making->profile->node_count != stacking->expected_nodes)
+		return NULL;
+	hs_sites_map_met(making, stacking->sites);
+	hs_sites_end_mapping(making);
+	end_replay(stacking);
+	return making->site_of_group;
+}
+
 /* How many nodes a profile has or, if it is only begun, will have if nothing is wrong with the file. */
 static uint32_t expect_nodes(const struct hs_profile *profile)
 {
 	return profile->loader ? hs_load_expected_nodes(profile->recording) : profile->node_count;
 }
 
-static int replay_nodes(struct hs_profile *profile, struct hs_met *met, struct hs_replay *replay,
-			struct hs_error *error)
+static int replay_nodes(struct stacking *stacking, struct hs_profile *profile, struct hs_error *error)
 {
+	struct hs_met *met = &stacking->making->met;
 	free(met->nodes);
-	met->nodes = hs_allocate(profile->node_count * sizeof *met->nodes);
-	return hs_replay_run_as(profile, NULL, 0, &(struct hs_replay_how){.by_node = met}, replay, error);
+	*met = (struct hs_met){
+		.nodes = hs_allocate(profile->node_count * sizeof *met->nodes),
+		.find_sums = find_sites,
+		.context = stacking,
+	};
+	return hs_replay_run_as(profile, NULL, 0, &(struct hs_replay_how){.by_node = met},
+				&stacking->sites->replay, error);
 }
 
 /* The replay knows nothing of the profile but what is copied here. */
-static int replay_beside(struct stacking *stacking, struct hs_replay *replay, struct hs_error *error)
+static int replay_beside(struct stacking *stacking, struct hs_error *error)
 {
 	struct hs_profile *profile = stacking->making->profile;
-	struct hs_met *met = &stacking->making->met;
 	struct hs_profile seen = *profile;
-	struct hs_aside aside;
 	seen.facts.warning = NULL;
 	seen.damaged = false;
 	seen.node_count = stacking->expected_nodes;
-	hs_aside_begin(&aside, make_stacks_aside, stacking);
-	int result = replay_nodes(&seen, met, replay, error);
-	hs_aside_end(&aside);
+	stacking->beside = true;
+	hs_aside_begin(&stacking->aside, make_stacks_aside, stacking);
+	int result = replay_nodes(stacking, &seen, error);
+	if (stacking->beside)
+		hs_aside_end(&stacking->aside);
 	if (profile->node_count != seen.node_count) { /* the file is damaged */
-		hs_replay_free(replay);
-		met->count = 0;
-		result = replay_nodes(profile, met, replay, error);
+		hs_replay_free(&stacking->sites->replay);
+		stacking->beside = false;
+		stacking->expected_nodes = profile->node_count;
+		result = replay_nodes(stacking, profile, error);
 	} else {
 		profile->facts.time_resolution_us = seen.facts.time_resolution_us;
 		profile->facts.duration_us = seen.facts.duration_us;
@@ -208,13 +227,12 @@ static bool has_counts(const struct hs_profile *profile)
 static int replay_and_stack(struct stacking *stacking, struct hs_error *error)
 {
 	struct hs_profile *profile = stacking->making->profile;
-	struct hs_replay *replay = &stacking->sites->replay;
 	if (!hs_filter_selects_all(profile->filter))
 		prepare(stacking);
 	if (stacking->expected_nodes >= NODES_WORTH_A_THREAD)
-		return replay_beside(stacking, replay, error);
+		return replay_beside(stacking, error);
 	make_stacks_aside(stacking);
-	return replay_nodes(profile, &stacking->making->met, replay, error);
+	return replay_nodes(stacking, profile, error);
 }
 
 int hs_sites_begin(struct hs_profile *profile, bool raw, const struct hs_meanwhile *meanwhile,
@@ -222,8 +240,11 @@ int hs_sites_begin(struct hs_profile *profile, bool raw, const struct hs_meanwhi
 {
 	static const struct hs_meanwhile nothing;
 	struct hs_sites_making *making = start(profile, sites);
-	struct stacking stacking = {making, sites, expect_nodes(profile), raw,
-				    meanwhile ? meanwhile : &nothing};
+	struct stacking stacking = {.making = making,
+				    .sites = sites,
+				    .expected_nodes = expect_nodes(profile),
+				    .raw = raw,
+				    .meanwhile = meanwhile ? meanwhile : &nothing};
 	bool counts = has_counts(profile);
 	int result;
 	if (counts) {
@@ -236,12 +257,10 @@ int hs_sites_begin(struct hs_profile *profile, bool raw, const struct hs_meanwhi
 		hs_sites_free(sites);
 		return -1;
 	}
-	if (stacking.meanwhile->replayed)
-		stacking.meanwhile->replayed(sites, stacking.meanwhile->context);
-	if (!counts) {
-		add_up_nodes(making, sites);
+	if (counts)
+		end_replay(&stacking);
+	else
 		find_suppressed(sites);
-	}
 	return 0;
 }
 

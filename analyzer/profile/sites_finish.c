@@ -1,6 +1,8 @@
 /* What sites need when all of them are looked at: their order, frames, and the site of each node. */
 #include "base/memory.h"
 #include "internal.h"
+#include "metrics.h"
+#include "node_counts.h"
 #include "sites_making.h"
 
 #include <stdlib.h>
@@ -208,6 +210,20 @@ static uint32_t *find_sites_of_nodes(const struct hs_sites_making *making)
 	return of_node;
 }
 
+/* All of the sites' counts, of which nodes' counts are the sums. */
+static void write_counts(struct hs_sites *sites)
+{
+	struct hs_replay *replay = &sites->replay;
+	replay->groups = hs_allocate(sites->count * sizeof *replay->groups);
+	for (uint32_t i = 0; i < sites->count; i++) {
+		struct hs_site *site = &sites->items[i];
+		replay->groups[i] = hs_site_counts(sites, site);
+		site->counts = &replay->groups[i];
+	}
+	hs_node_table_free(replay->nodes);
+	replay->nodes = NULL;
+}
+
 static void find_stacks_of_sites(struct hs_sites *sites)
 {
 	const struct hs_sites_making *making = sites->making;
@@ -241,6 +257,8 @@ static void place_nodes(struct hs_sites *sites, const uint32_t *now_at)
 void hs_sites_finish(struct hs_sites *sites)
 {
 	struct hs_sites_making *making = sites->making;
+	if (sites->replay.nodes)
+		write_counts(sites);
 	if (!making->stacks.items)
 		hs_sites_make_stacks(making);
 	find_stacks_of_sites(sites);
@@ -261,6 +279,23 @@ void hs_sites_finish(struct hs_sites *sites)
 
 /* ---- finished or not ------------------------------------------------------------------------------------
  */
+
+struct hs_counts hs_site_counts(const struct hs_sites *sites, const struct hs_site *site)
+{
+	struct hs_counts counts = {0};
+	if (site->counts)
+		return *site->counts;
+	hs_site_add_counts(sites, site, &counts);
+	return counts;
+}
+
+void hs_site_add_counts(const struct hs_sites *sites, const struct hs_site *site, struct hs_counts *sum)
+{
+	if (site->counts)
+		hs_counts_add(sum, site->counts);
+	else
+		hs_node_table_add_to(sites->replay.nodes, site->group, site->suppression != 0, sum);
+}
 
 uint32_t hs_site_depth(const struct hs_sites *sites, const struct hs_site *site)
 {
@@ -304,10 +339,11 @@ bool hs_site_is_before(const struct hs_sites *sites, uint32_t left, uint32_t rig
 	if (!sites->making)
 		return left < right;
 	const struct hs_site *a = &sites->items[left], *b = &sites->items[right];
-	if (a->counts->peak_bytes != b->counts->peak_bytes)
-		return a->counts->peak_bytes > b->counts->peak_bytes;
-	if (a->counts->allocated_bytes != b->counts->allocated_bytes)
-		return a->counts->allocated_bytes > b->counts->allocated_bytes;
+	struct hs_counts a_counts = hs_site_counts(sites, a), b_counts = hs_site_counts(sites, b);
+	if (a_counts.peak_bytes != b_counts.peak_bytes)
+		return a_counts.peak_bytes > b_counts.peak_bytes;
+	if (a_counts.allocated_bytes != b_counts.allocated_bytes)
+		return a_counts.allocated_bytes > b_counts.allocated_bytes;
 	int order = compare_stacks(sites->making->profile, hs_rest_of_site(a), hs_rest_of_site(b));
 	return order ? order < 0 : a->suppression < b->suppression;
 }

@@ -44,7 +44,7 @@ enum { HS_CALL_FOLDED = UINT16_MAX };
 void hs_sites_know_frames(struct hs_sites_making *making, bool raw);
 /* What is left of a node's stack when the innermost run of internal frames goes; all if nothing would. */
 struct hs_rest hs_sites_fold_node(struct hs_sites_making *making, uint32_t node);
-/* Adds the site of a folded stack, whose counts will be those of the replay's group. */
+/* Adds the site of a folded stack, whose counts will be those of the replay's group or sum. */
 void hs_sites_add(struct hs_sites_making *making, struct hs_sites *sites, struct hs_rest rest, uint32_t rule,
 		  uint32_t group);
 

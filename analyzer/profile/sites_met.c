@@ -132,12 +132,12 @@ static struct wanted want(struct hs_sites_making *making, uint32_t node)
 }
 
 static uint32_t find_or_add(struct hs_sites_making *making, struct hs_sites *sites,
-			    const struct wanted *wanted, uint32_t group)
+			    const struct wanted *wanted)
 {
 	struct hs_site_slot *slot = find_slot(making, sites, wanted);
 	if (slot->site)
 		return slot->site - 1;
-	hs_sites_add(making, sites, wanted->rest, wanted->rule, group);
+	hs_sites_add(making, sites, wanted->rest, wanted->rule, sites->count);
 	*slot = (struct hs_site_slot){tag_of(wanted), sites->count};
 	uint32_t added = sites->count - 1;
 	if ((size_t)sites->count * 2 > making->slot_count)
@@ -160,7 +160,7 @@ void hs_sites_map_met(struct hs_sites_making *making, struct hs_sites *sites)
 			making->site_of_group =
 				hs_grow(making->site_of_group, first + i, &making->site_of_group_capacity,
 					sizeof *making->site_of_group);
-			making->site_of_group[first + i] = find_or_add(making, sites, &wanted[i], first + i);
+			making->site_of_group[first + i] = find_or_add(making, sites, &wanted[i]);
 		}
 	}
 	making->mapped = count;

@@ -155,8 +155,9 @@ struct hs_suppressed *hs_suppressed_list(const struct hs_profile *profile, const
 		const struct hs_site *site = &sites->items[i];
 		if (!site->suppression)
 			continue;
-		list[site->suppression - 1].bytes += site->counts->suppressed_bytes;
-		list[site->suppression - 1].blocks += site->counts->suppressed_blocks;
+		struct hs_counts counts = hs_site_counts(sites, site);
+		list[site->suppression - 1].bytes += counts.suppressed_bytes;
+		list[site->suppression - 1].blocks += counts.suppressed_blocks;
 	}
 	for (uint32_t i = 0; i < profile->suppressions->count; i++) {
 		list[i].rule = i;

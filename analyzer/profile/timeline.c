@@ -21,13 +21,16 @@ static void halve(struct hs_timeline *timeline)
 	timeline->step_us *= 2;
 }
 
-void hs_timeline_advance(struct hs_timeline *timeline, uint64_t time_us, uint64_t heap_bytes)
+uint64_t hs_timeline_advance(struct hs_timeline *timeline, uint64_t time_us, uint64_t most_bytes,
+			     uint64_t heap_bytes)
 {
+	timeline->most_bytes[timeline->count - 1] = most_bytes;
 	while (time_us / timeline->step_us >= HS_TIMELINE_MOST)
 		halve(timeline);
 	while (timeline->count <= time_us / timeline->step_us)
 		timeline->most_bytes[timeline->count++] = heap_bytes;
 	timeline->end_us = timeline->count * timeline->step_us;
+	return timeline->most_bytes[timeline->count - 1];
 }
 
 struct hs_point *hs_timeline_points(const struct hs_timeline *timeline)

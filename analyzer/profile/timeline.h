@@ -15,8 +15,12 @@ struct hs_timeline {
 };
 
 void hs_timeline_start(struct hs_timeline *timeline);
-/* Opens the points up to the one that covers `time_us`; the heap had heap_bytes from the latest event on. */
-void hs_timeline_advance(struct hs_timeline *timeline, uint64_t time_us, uint64_t heap_bytes);
+/* Opens the points up to the one that covers `time_us`. In the latest one the heap had most_bytes at most,
+ * and heap_bytes from the latest event on. Returns the most that it has had in the point that is the latest
+ * now.
+ */
+uint64_t hs_timeline_advance(struct hs_timeline *timeline, uint64_t time_us, uint64_t most_bytes,
+			     uint64_t heap_bytes);
 /* Writes out the points; the caller frees them. */
 struct hs_point *hs_timeline_points(const struct hs_timeline *timeline);
 

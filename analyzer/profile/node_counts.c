@@ -1,0 +1,129 @@
+#include "node_counts.h"
+
+#include "base/memory.h"
+
+#include <stdlib.h>
+
+struct hs_node_table *hs_node_table_new(size_t capacity)
+{
+	struct hs_node_table *table = hs_allocate_zero(1, sizeof *table);
+	table->capacity = capacity;
+	table->counts = hs_allocate_lines(capacity * sizeof *table->counts);
+	return table;
+}
+
+void hs_node_table_free(struct hs_node_table *table)
+{
+	if (!table)
+		return;
+	free(table->counts);
+	free(table->more);
+	free(table);
+}
+
+struct hs_node_counts *hs_node_table_add(struct hs_node_table *table)
+{
+	table->counts = hs_grow(table->counts, table->count, &table->capacity, sizeof *table->counts);
+	table->counts[table->count] = (struct hs_node_counts){0};
+	return &table->counts[table->count++];
+}
+
+struct hs_node_more *hs_node_more(struct hs_node_table *table, struct hs_node_counts *counts)
+{
+	if (!counts->more) {
+		table->more =
+			hs_grow(table->more, table->more_count, &table->more_capacity, sizeof *table->more);
+		table->more[table->more_count++] = (struct hs_node_more){0};
+		counts->more = (uint32_t)table->more_count;
+	}
+	return &table->more[counts->more - 1];
+}
+
+void hs_node_table_forget_peak(struct hs_node_table *table)
+{
+	for (uint32_t i = 0; i < table->count; i++)
+		table->counts[i].peak_number = 0;
+}
+
+static void add_more(struct hs_node_more *sum, const struct hs_node_more *more)
+{
+	sum->temporary_bytes += more->temporary_bytes;
+	sum->temporary += more->temporary;
+	sum->moved_bytes += more->moved_bytes;
+	sum->moved += more->moved;
+	sum->reallocations += more->reallocations;
+}
+
+static void add_counts(struct hs_node_counts *sum, const struct hs_node_counts *counts)
+{
+	sum->allocated_bytes += counts->allocated_bytes;
+	sum->allocations += counts->allocations;
+	sum->ended_bytes += counts->ended_bytes;
+	sum->ended += counts->ended;
+	sum->peak_bytes += counts->peak_bytes;
+	sum->peak_blocks += counts->peak_blocks;
+	sum->lifetime_us += counts->lifetime_us;
+}
+
+/* Adds a node to the sum that it is part of. */
+static void add_node(struct hs_node_table *table, struct hs_node_counts *sum, struct hs_node_counts counts)
+{
+	add_counts(sum, &counts);
+	if (!sum->more)
+		sum->more = counts.more;
+	else if (counts.more)
+		add_more(&table->more[sum->more - 1], &table->more[counts.more - 1]);
+}
+
+static void add_to(const struct hs_node_counts *counts, const struct hs_node_more *more,
+		   struct hs_counts *sum)
+{
+	sum->allocated_bytes += counts->allocated_bytes;
+	sum->allocations += counts->allocations;
+	sum->peak_bytes += counts->peak_bytes;
+	sum->peak_blocks += counts->peak_blocks;
+	sum->live_bytes += counts->allocated_bytes - counts->ended_bytes;
+	sum->live_blocks += counts->allocations - counts->ended;
+	sum->lifetime_us += counts->lifetime_us;
+	if (!more)
+		return;
+	sum->temporary_bytes += more->temporary_bytes;
+	sum->temporary += more->temporary;
+	sum->moved_bytes += more->moved_bytes;
+	sum->moved += more->moved;
+	sum->reallocations += more->reallocations;
+}
+
+void hs_node_table_finish(struct hs_node_table *table, uint32_t peak_number, uint64_t now_us,
+			  const uint32_t *sum_of_node, struct hs_counts *all)
+{
+	struct hs_node_counts every = {0};
+	struct hs_node_more every_more = {0};
+	uint32_t sums = 0;
+	for (size_t i = 0; i < table->more_count; i++)
+		add_more(&every_more, &table->more[i]);
+	for (uint32_t i = 0; i < table->count; i++) {
+		struct hs_node_counts *counts = &table->counts[i];
+		hs_node_save_peak(counts, peak_number);
+		counts->lifetime_us += (counts->allocations - counts->ended) * now_us;
+		add_counts(&every, counts);
+		uint32_t sum = sum_of_node ? sum_of_node[i] : i;
+		if (sum == sums) /* its first node: no sum stands behind the nodes that were added */
+			table->counts[sums++] = *counts;
+		else
+			add_node(table, &table->counts[sum], *counts);
+	}
+	table->count = sums;
+	add_to(&every, &every_more, all);
+}
+
+void hs_node_table_add_to(const struct hs_node_table *table, uint32_t index, bool suppressed,
+			  struct hs_counts *sum)
+{
+	const struct hs_node_counts *counts = &table->counts[index];
+	add_to(counts, counts->more ? &table->more[counts->more - 1] : NULL, sum);
+	if (suppressed) {
+		sum->suppressed_bytes += counts->allocated_bytes - counts->ended_bytes;
+		sum->suppressed_blocks += counts->allocations - counts->ended;
+	}
+}
