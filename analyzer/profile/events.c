@@ -124,8 +124,9 @@ static int unpack_threads(struct column column, struct hs_events *events)
 
 /* Far blocks, in the order of the events, copies or not, that end them. */
 struct far {
-	const uint32_t *next, *end;    /* the code, and lanes further on << HS_FAR_BITS */
-	const struct hs_event *latest; /* that has taken one */
+	const uint32_t *next, *end; /* the code, and lanes further on << HS_FAR_BITS */
+	/* a bit for each event so far, whether it ends one; and a word more, so that two can be looked at */
+	uint64_t events[HS_EVENTS_A_MEMBER / 64 + 1];
 };
 
 typedef uint8_t sixteen __attribute__((vector_size(16)));
@@ -181,7 +182,8 @@ static int join_far(const struct column *columns, uint32_t *joined, struct far *
 	for (unsigned i = 0; i < sizeof lanes; i++)
 		if (lanes[i] >= HS_LANES)
 			return -1;
-	*far = (struct far){joined, joined + count, NULL};
+	far->next = joined;
+	far->end = joined + count;
 	return 0;
 }
 
@@ -190,7 +192,6 @@ static inline int take_far(struct far *far, struct hs_event *event)
 {
 	if (far->next == far->end)
 		return -1;
-	far->latest = event;
 	uint32_t next = *far->next++;
 	event->ended = next % HS_FAR_END;
 	event->kind = (uint8_t)(event->kind % HS_EVENT_KINDS + (next >> HS_FAR_BITS) * HS_EVENT_KINDS);
@@ -208,17 +209,15 @@ static inline uint32_t shorten(struct hs_events *all, uint64_t code)
 
 /* Events that are no copies. */
 static inline __attribute__((always_inline)) int unpack_events_of(struct column *columns, struct far *far,
-								  struct hs_events *all,
-								  struct hs_event *events, uint32_t count,
-								  bool sizes_apart)
+								  struct hs_events *all, uint32_t at,
+								  uint32_t count, bool sizes_apart)
 {
 	/* in registers meanwhile */
 	struct column kinds = columns[HS_COLUMN_KIND], nodes = columns[HS_COLUMN_NODE],
 		      sizes = columns[HS_COLUMN_SIZE], ended = columns[HS_COLUMN_ENDED];
 	if (count > (uint64_t)(kinds.end - kinds.at))
 		return -1;
-	for (uint32_t i = 0; i < count; i++) {
-		struct hs_event *event = &events[i];
+	for (uint32_t end_at = at + count; at < end_at; at++) {
 		unsigned code = *kinds.at++, kind = code % HS_EVENT_KINDS;
 		uint64_t node = 0, size = 0, end = 0;
 		if (kind != HS_EVENT_FREE) {
@@ -233,13 +232,13 @@ static inline __attribute__((always_inline)) int unpack_events_of(struct column 
 			return -1;
 		if (code >= (kind == HS_EVENT_ALLOC ? 1 : HS_EVENT_KINDS * HS_LANES))
 			return -1;
-		*event = (struct hs_event){.size = shorten(all, size),
-					   .ended = shorten(all, end),
-					   .node = (uint32_t)node,
-					   .kind = (uint8_t)code};
+		all->events[at] = (struct hs_event){.size = shorten(all, size),
+						    .ended = shorten(all, end),
+						    .node = (uint32_t)node,
+						    .kind = (uint8_t)code};
 		if (end == HS_ENDED_FAR) {
-			event->is_far = true;
-			if (code != kind || take_far(far, event) != 0)
+			far->events[at / 64] |= UINT64_C(1) << at % 64;
+			if (code != kind || take_far(far, &all->events[at]) != 0)
 				return -1;
 		}
 	}
@@ -253,31 +252,62 @@ static inline __attribute__((always_inline)) int unpack_events_of(struct column 
 static int unpack_events(struct column *columns, struct far *far, struct hs_events *all, uint32_t at,
 			 uint32_t count)
 {
-	return all->sizes_apart ? unpack_events_of(columns, far, all, all->events + at, count, true)
-				: unpack_events_of(columns, far, all, all->events + at, count, false);
+	return all->sizes_apart ? unpack_events_of(columns, far, all, at, count, true)
+				: unpack_events_of(columns, far, all, at, count, false);
 }
 
-/* `count` events that are those `distance` before them, which they may overlap. */
-static int copy_events(struct hs_event *events, uint32_t count, uint64_t distance, struct far *far)
+/* Events of which a copy's far blocks are looked for at once. */
+enum { COPY_PIECE = 64 };
+
+/* A bit for each of `count` events, COPY_PIECE at most, from `at` on. */
+static inline uint64_t which_are_far(const struct far *far, uint32_t at, uint32_t count)
 {
-	struct hs_event *end = events + count;
-	if (events - distance > far->latest) /* nearly always */
-		for (; events < end; events++)
-			*events = *(events - distance);
-	for (; events < end; events++) {
-		*events = *(events - distance);
-		if (events->is_far && take_far(far, events) != 0)
+	const uint64_t *word = &far->events[at / 64];
+	uint64_t bits = word[0] >> at % 64 | word[1] << 1 << (63 - at % 64);
+	return bits << (64 - count) >> (64 - count);
+}
+
+/* Events from `at` on that end the next far blocks. */
+static inline int take_far_of(struct far *far, struct hs_event *events, uint32_t at, uint64_t which)
+{
+	far->events[at / 64] |= which << at % 64;
+	far->events[at / 64 + 1] |= which >> 1 >> (63 - at % 64);
+	for (; which; which &= which - 1)
+		if (take_far(far, &events[at + (unsigned)__builtin_ctzll(which)]) != 0)
 			return -1;
+	return 0;
+}
+
+/* `count` events from `at` on that are those `distance` before them, which they may overlap. */
+static int copy_events(struct hs_event *events, uint32_t at, uint32_t count, uint32_t distance,
+		       struct far *far)
+{
+	while (count) {
+		uint32_t most = distance < COPY_PIECE ? distance : COPY_PIECE;
+		uint32_t piece = count < most ? count : most;
+		const struct hs_event *from = events + at - distance;
+		struct hs_event *to = events + at, *end = to + piece;
+		for (; to < end; to += HS_COPIED_AT_ONCE, from += HS_COPIED_AT_ONCE)
+#pragma GCC unroll 8
+			for (unsigned i = 0; i < HS_COPIED_AT_ONCE; i++)
+				to[i] = from[i];
+		uint64_t which = which_are_far(far, at - distance, piece);
+		if (which && take_far_of(far, events, at, which) != 0)
+			return -1;
+		at += piece;
+		count -= piece;
+		if (piece == distance) /* what repeats stands there twice now */
+			distance *= 2;
 	}
 	return 0;
 }
 
 static int unpack_all(struct column *columns, struct hs_events *all)
 {
-	struct hs_event *events = all->events;
 	uint32_t count = all->count;
 	struct column copies = columns[HS_COLUMN_COPIES];
 	struct far far;
+	memset(far.events, 0, sizeof far.events);
 	uint32_t at = 0;
 	if (join_far(&columns[HS_COLUMN_FAR_LOW], all->far, &far) != 0)
 		return -1;
@@ -290,7 +320,7 @@ static int unpack_all(struct column *columns, struct hs_events *all)
 		at += (uint32_t)plain;
 		if (copied > count - at || distance == 0 || distance > at)
 			return -1;
-		if (copy_events(events + at, (uint32_t)copied, distance, &far) != 0)
+		if (copy_events(all->events, at, (uint32_t)copied, (uint32_t)distance, &far) != 0)
 			return -1;
 		at += (uint32_t)copied;
 	}

@@ -18,11 +18,12 @@ struct hs_event {
 	/* enum hs_event_kind; and HS_EVENT_KINDS times the lanes from here on to the block's that it ends.
 	 * Tracked: and HS_EVENT_... */
 	uint8_t kind;
-	bool is_far; /* unpacked: the ended block's code stood in the far columns */
 };
 
 #define HS_CODE_LARGE (UINT32_MAX - HS_LARGE_CODES_MOST)
 enum { HS_LARGE_CODES_MOST = 2 * HS_EVENTS_A_MEMBER };
+/* Copies are made so many events at a time, the last ones of which may be too many. */
+enum { HS_COPIED_AT_ONCE = 8 };
 
 enum {
 	HS_EVENT_FIRST = HS_EVENT_KINDS,         /* begins the first block of its group */
@@ -44,7 +45,7 @@ struct hs_events {
 	uint64_t allocations_before;
 	uint64_t resolution_us; /* times are wrong by less; 1: exact */
 	uint32_t lane_events[HS_LANES];
-	struct hs_event events[HS_EVENTS_A_MEMBER]; /* lane by lane */
+	struct hs_event events[HS_EVENTS_A_MEMBER + HS_COPIED_AT_ONCE]; /* lane by lane */
 	uint32_t large_count;
 	uint64_t large[HS_LARGE_CODES_MOST];
 	/* Sizes apart: the events have none, but `sizes`. Those of a lane, at nodes with the same id modulo
