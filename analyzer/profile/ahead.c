@@ -64,10 +64,11 @@ static void unpack(struct hs_ahead *ahead, uint32_t n, struct hs_inflater *infla
 {
 	struct slot *slot = slot_of(ahead, n);
 	const struct hs_member *member = &ahead->recording->members[ahead->members[n]];
+	bool times = ahead->tracker->pass != HS_PASS_NODES;
 	if (!slot->events)
 		slot->events = hs_allocate(sizeof *slot->events);
 	slot->damaged = hs_recording_inflate(ahead->recording, member, inflater, &slot->error) != 0 ||
-			hs_events_unpack(inflater->raw, member, slot->events, &slot->error) != 0;
+			hs_events_unpack(inflater->raw, member, times, slot->events, &slot->error) != 0;
 }
 
 /* Does one thing that there is to do now; called with the lock, which it lets go meanwhile. Returns whether

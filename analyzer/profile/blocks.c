@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* A page is packed when one of so many of its blocks is live. */
-enum { SPARSE_SHARE = 8 };
+enum { SPARSE_SHARE = 16 };
 
 static struct hs_page **page_at(struct hs_blocks *blocks, uint64_t number)
 {

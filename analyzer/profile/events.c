@@ -54,18 +54,25 @@ static inline int take_next(struct column *column, uint64_t *value)
 
 typedef uint64_t two __attribute__((vector_size(16)));
 
-/* `count` events in `width_us` from start_us on. */
-static void spread(uint64_t *times_us, uint32_t count, uint64_t start_us, uint64_t width_us)
+/* Writes the times of a unit's events. */
+static void spread(uint64_t *times_us, const struct hs_time_unit *unit)
 {
-	uint64_t step = count ? (width_us << 32) / count : 0;
 	uint32_t i = 0;
-	two at = {0, step};
-	for (; i + 2 <= count; i += 2, at += 2 * step) {
-		two times = start_us + (at >> 32);
+	two at = {0, unit->step};
+	for (; i + 2 <= unit->events; i += 2, at += 2 * unit->step) {
+		two times = unit->start_us + (at >> 32);
 		memcpy(times_us + i, &times, sizeof times);
 	}
-	if (i < count)
-		times_us[i] = start_us + (at[0] >> 32);
+	if (i < unit->events)
+		times_us[i] = unit->start_us + (at[0] >> 32);
+}
+
+/* `count` events in `width_us` from start_us on. */
+static void add_unit(struct hs_events *events, uint32_t count, uint64_t start_us, uint64_t width_us)
+{
+	if (count)
+		events->units[events->unit_count++] =
+			(struct hs_time_unit){start_us, (width_us << 32) / count, count};
 }
 
 static int unpack_times(struct column column, uint64_t unit_us, uint64_t grain, struct hs_events *events)
@@ -88,14 +95,23 @@ static int unpack_times(struct column column, uint64_t unit_us, uint64_t grain, 
 		}
 		if (count > events->count - at || units > (events->last_us - now_us) / unit_us)
 			return -1;
-		spread(events->times_us + at, (uint32_t)count, now_us, unit_us);
+		add_unit(events, (uint32_t)count, now_us, unit_us);
 		at += (uint32_t)count;
 		now_us += units * unit_us;
 	}
 	if (events->last_us - now_us >= unit_us)
 		return -1;
-	spread(events->times_us + at, events->count - at, now_us, events->last_us - now_us + 1);
+	add_unit(events, events->count - at, now_us, events->last_us - now_us + 1);
 	return 0;
+}
+
+static void spread_times(struct hs_events *events)
+{
+	uint64_t *times_us = events->times_us;
+	for (uint32_t i = 0; i < events->unit_count; i++) {
+		spread(times_us, &events->units[i]);
+		times_us += events->units[i].events;
+	}
 }
 
 static int unpack_threads(struct column column, struct hs_events *events)
@@ -362,14 +378,14 @@ static int unpack_sizes(struct column *parts, struct hs_events *events)
 	return 0;
 }
 
-int hs_events_unpack(const uint8_t *payload, const struct hs_member *member, struct hs_events *events,
-		     struct hs_error *error)
+int hs_events_unpack(const uint8_t *payload, const struct hs_member *member, bool times,
+		     struct hs_events *events, struct hs_error *error)
 {
 	const uint8_t *at = payload, *end = payload + member->raw_bytes;
 	struct column columns[HS_COLUMNS] = {0}, sizes[HS_SIZE_PARTS];
 	uint64_t head[6]; /* previous time, from there to the last, allocations, unit, grain, sizes */
 	events->count = member->items;
-	events->run_count = events->large_count = 0;
+	events->run_count = events->large_count = events->unit_count = 0;
 	memset(events->lane_events, 0, sizeof events->lane_events);
 	if (events->count > HS_EVENTS_A_MEMBER)
 		return hs_fail(error, "it claims %u events", events->count);
@@ -402,5 +418,7 @@ int hs_events_unpack(const uint8_t *payload, const struct hs_member *member, str
 	    unpack_times(columns[HS_COLUMN_TIME], head[3], head[4], events) != 0 ||
 	    unpack_all(columns, events) != 0 || (events->sizes_apart && unpack_sizes(sizes, events) != 0))
 		return hs_fail(error, "its columns do not fit together");
+	if (times)
+		spread_times(events);
 	return 0;
 }

@@ -20,6 +20,12 @@ struct hs_event {
 	uint8_t kind;
 };
 
+/* Events that are spread evenly: the j-th (from 0) happens at start_us + (j * step >> 32). */
+struct hs_time_unit {
+	uint64_t start_us, step;
+	uint32_t events; /* 1 at least */
+};
+
 #define HS_CODE_LARGE (UINT32_MAX - HS_LARGE_CODES_MOST)
 enum { HS_LARGE_CODES_MOST = 2 * HS_EVENTS_A_MEMBER };
 /* Copies are made so many events at a time, the last ones of which may be too many. */
@@ -56,7 +62,10 @@ struct hs_events {
 		uint32_t far[HS_EVENTS_A_MEMBER]; /* while events are unpacked, before sizes are */
 	};
 	uint32_t sizes_begin[HS_LANES][HS_SIZE_PARTS], sizes_end[HS_LANES][HS_SIZE_PARTS];
-	uint64_t times_us[HS_EVENTS_A_MEMBER]; /* absolute; in the order of the file, as the runs */
+	/* In the order of the file, as the runs. */
+	uint32_t unit_count;
+	struct hs_time_unit units[HS_EVENTS_A_MEMBER]; /* of all events */
+	uint64_t times_us[HS_EVENTS_A_MEMBER];         /* the same one by one, if they are wanted */
 	uint32_t run_threads[HS_EVENTS_A_MEMBER], run_lengths[HS_EVENTS_A_MEMBER]; /* ids; events */
 
 	uint32_t tracked;  /* so many events, in the order of the file, could be tracked; all if... */
@@ -107,9 +116,9 @@ static inline bool hs_events_walk_run(struct hs_events_walk *walk)
 /* Instead of what is wrong with an event: it does not matter. */
 extern const char hs_events_stopped[];
 
-/* Unpacks a payload. Returns 0, or -1 and an error. */
-int hs_events_unpack(const uint8_t *payload, const struct hs_member *member, struct hs_events *events,
-		     struct hs_error *error);
+/* Unpacks a payload. times: times_us is wanted. Returns 0, or -1 and an error. */
+int hs_events_unpack(const uint8_t *payload, const struct hs_member *member, bool times,
+		     struct hs_events *events, struct hs_error *error);
 
 /* Inflates, unpacks and pairs the events members of a recording ahead of the reader, in other threads: the
  * tracker is theirs until hs_ahead_stop. */

@@ -229,6 +229,8 @@ IN_PASS void count_member(struct hs_replay_state *state, const struct hs_events 
 		}
 	}
 	state->heap = heap;
+	if (events->tracked)
+		state->now_us = events->times_us[events->tracked - 1];
 }
 
 static void count_groups(struct hs_replay_state *state, const struct hs_events *events)
@@ -261,8 +263,6 @@ static bool replay_events(struct hs_profile *profile, struct hs_replay_state *st
 		state->events += events->tracked;
 		if (!events->wrong)
 			state->now_us = events->last_us;
-		else if (events->tracked)
-			state->now_us = events->times_us[events->tracked - 1];
 		wrong = events->wrong;
 		if (profile->progress)
 			profile->progress("reading events", state->events, profile->recording->events);

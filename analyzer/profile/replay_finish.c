@@ -112,6 +112,8 @@ static void sum_up_nodes(struct hs_replay_state *state)
 	hs_node_table_finish(out->nodes, (uint32_t)state->heap.peak_number, state->now_us,
 			     met->find_sums ? met->find_sums(met->context) : NULL, &out->totals.counts);
 	out->group_count = out->nodes->count;
+	if (state->nodes) /* that pass does not count them: what begins no block is a free */
+		state->frees = state->events - out->totals.counts.allocations;
 }
 
 static void write_totals(const struct hs_replay_state *state, struct hs_totals *totals)

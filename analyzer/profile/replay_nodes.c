@@ -75,30 +75,46 @@ static void count_realloc(struct hs_node_table *nodes, struct hs_heap *heap, con
 	}
 }
 
+/* Some events of a run and of a unit of time; at: step * the events of the unit before them. */
+IN_LOOP void count_some(struct hs_replay_state *state, struct hs_heap *heap, const struct hs_event *event,
+			uint32_t count, const struct hs_time_unit *unit, uint64_t at,
+			const struct hs_ended **ended)
+{
+	uint64_t start_us = unit->start_us, step = unit->step;
+	for (const struct hs_event *end = event + count; event < end; event++, at += step) {
+		uint64_t now_us = start_us + (at >> 32);
+		if (__builtin_expect(now_us >= state->timeline.end_us, 0))
+			heap->most_bytes =
+				hs_timeline_advance(&state->timeline, now_us, heap->most_bytes, heap->bytes);
+		if (event->kind % HS_EVENT_KINDS == HS_EVENT_FREE) {
+			count_free(state->nodes, heap, event, now_us);
+		} else if (event->kind % HS_EVENT_KINDS == HS_EVENT_ALLOC) {
+			begin_block(state->nodes, heap, event, now_us);
+		} else {
+			count_realloc(state->nodes, heap, event, (*ended)++, now_us);
+		}
+	}
+}
+
 void hs_replay_count_nodes(struct hs_replay_state *state, const struct hs_events *events)
 {
 	struct hs_heap heap = state->heap; /* in registers, as far as they go */
 	struct hs_events_walk walk = hs_events_walk(events);
 	const struct hs_ended *ended = events->ended;
-	uint64_t frees = 0;
+	const struct hs_time_unit *unit = events->units;
+	uint32_t done = 0; /* events of the unit */
 	while (hs_events_walk_run(&walk)) {
-		const struct hs_event *event = walk.event;
-		const uint64_t *times_us = walk.times_us;
-		for (const struct hs_event *end = event + walk.count; event < end; event++) {
-			uint64_t now_us = *times_us++;
-			if (now_us >= state->timeline.end_us)
-				heap.most_bytes = hs_timeline_advance(&state->timeline, now_us,
-								      heap.most_bytes, heap.bytes);
-			if (event->kind % HS_EVENT_KINDS == HS_EVENT_FREE) {
-				count_free(state->nodes, &heap, event, now_us);
-				frees++;
-			} else if (event->kind % HS_EVENT_KINDS == HS_EVENT_ALLOC) {
-				begin_block(state->nodes, &heap, event, now_us);
-			} else {
-				count_realloc(state->nodes, &heap, event, ended++, now_us);
+		for (uint32_t count; walk.count; walk.event += count, walk.count -= count) {
+			if (done == unit->events) {
+				unit++;
+				done = 0;
 			}
+			count = unit->events - done < walk.count ? unit->events - done : walk.count;
+			count_some(state, &heap, walk.event, count, unit, done * unit->step, &ended);
+			done += count;
 		}
 	}
 	state->heap = heap;
-	state->frees += frees;
+	if (done)
+		state->now_us = unit->start_us + ((done - 1) * unit->step >> 32);
 }

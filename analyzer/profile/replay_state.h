@@ -38,7 +38,8 @@ struct hs_replay_state {
 	struct hs_group_state rest; /* of blocks that are not selected, but for their peak */
 	struct hs_heap heap;
 	struct hs_timeline timeline;
-	uint64_t now_us, frees, events;
+	uint64_t now_us; /* of the latest event */
+	uint64_t frees, events;
 	uint64_t selected_events, selected_frees;
 	bool reached;           /* filter.at_us is behind */
 	struct hs_ahead *ahead; /* the events */
