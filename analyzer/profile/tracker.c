@@ -213,8 +213,8 @@ static bool take_size(struct hs_events *events, size_t lane, uint32_t node, stru
 	return true;
 }
 
-/* Puts the size in the place of its code, and turns to the event's node. Returns NULL, or what is wrong. */
-IN_LOOP const char *decode_beginning(struct turn *turn, struct hs_event *event)
+/* Turns to the event's node and tells the block's size. Returns NULL, or what is wrong. */
+IN_LOOP const char *decode_beginning(struct turn *turn, struct hs_event *event, uint64_t *size)
 {
 	uint32_t place = turn->remembered[turn->latest_place].successor;
 	if (event->node != 0) {
@@ -233,7 +233,7 @@ IN_LOOP const char *decode_beginning(struct turn *turn, struct hs_event *event)
 	} else if (event->size != 0) {
 		own->size = whole_code(turn, event->size) - 1;
 	}
-	event->bytes = own->size;
+	*size = own->size;
 	if (own->size > SIZE_MOST || turn->allocated_bytes + own->size > SUM_MOST)
 		return "an allocation has an impossible size";
 	return NULL;
@@ -242,28 +242,36 @@ IN_LOOP const char *decode_beginning(struct turn *turn, struct hs_event *event)
 /* ---- events ---------------------------------------------------------------------------------------------
  */
 
-/* The group of the latest node's block, which is about to begin. */
-IN_LOOP uint32_t choose_group(struct turn *turn, uint64_t size, bool *first, enum hs_pass pass)
+/* The group of the latest node's block, which is about to begin. The event tells if it is the group's first.
+ */
+IN_LOOP uint32_t choose_group(struct turn *turn, struct hs_event *event, uint64_t size, enum hs_pass pass)
 {
-	if (pass == HS_PASS_FULL)
-		return choose_part(turn->tracker, turn->lane, latest_node(turn), size, first);
 	struct hs_remembered *own = &turn->remembered[turn->latest_place];
-	if (__builtin_expect(own->group == 0, 0))
-		own->group = use_node(turn->tracker, turn->lane, latest_node(turn), first) + 1;
-	return own->group - 1;
+	uint32_t group;
+	bool first = false;
+	if (pass != HS_PASS_FULL && __builtin_expect(own->group != 0, 1))
+		return own->group - 1;
+	if (pass == HS_PASS_FULL)
+		group = choose_part(turn->tracker, turn->lane, latest_node(turn), size, &first);
+	else
+		group = use_node(turn->tracker, turn->lane, latest_node(turn), &first);
+	if (pass != HS_PASS_FULL)
+		own->group = group + 1;
+	if (first)
+		event->kind += HS_EVENT_FIRST;
+	return group;
 }
 
-/* The block of an event whose size is known. */
-IN_LOOP void begin_block(struct turn *turn, struct hs_event *event, enum hs_pass pass)
+/* Writes it over the event's codes. The kind has nothing of lanes any more. */
+IN_LOOP void begin_block(struct turn *turn, struct hs_event *event, uint64_t size, enum hs_pass pass)
 {
 	struct hs_blocks *blocks = &turn->lane->blocks;
-	bool first = false;
-	uint32_t group = choose_group(turn, event->bytes, &first, pass);
+	uint32_t group = choose_group(turn, event, size, pass);
+	event->bytes = size;
 	event->node = group;
-	event->kind = (uint8_t)(event->kind % HS_EVENT_KINDS + first * HS_EVENT_FIRST);
-	turn->allocated_bytes += event->bytes;
+	turn->allocated_bytes += size;
 	turn->latest[turn->thread] = blocks->count + 1;
-	hs_blocks_begin(blocks, pass != HS_PASS_NODES, event->bytes, group, turn->thread, turn->now_us,
+	hs_blocks_begin(blocks, pass != HS_PASS_NODES, size, group, turn->thread, turn->now_us,
 			turn->allocated_bytes);
 }
 
@@ -307,25 +315,28 @@ IN_LOOP const char *track_free(struct turn *turn, struct hs_event *event, enum h
 
 IN_LOOP const char *track_allocation(struct turn *turn, struct hs_event *event, enum hs_pass pass)
 {
-	const char *wrong = decode_beginning(turn, event);
+	uint64_t size;
+	const char *wrong = decode_beginning(turn, event, &size);
 	if (!wrong)
-		begin_block(turn, event, pass);
+		begin_block(turn, event, size, pass);
 	return wrong;
 }
 
 IN_LOOP const char *track_realloc(struct turn *turn, struct hs_event *event, enum hs_pass pass)
 {
 	struct hs_block block;
+	uint64_t size;
 	unsigned further = event->kind / HS_EVENT_KINDS;
 	struct hs_tracker_lane *home = ended_home(turn, further);
 	uint64_t number = decode_end(turn, home, further, event);
-	const char *wrong = decode_beginning(turn, event);
+	const char *wrong = decode_beginning(turn, event, &size);
 	if (wrong)
 		return wrong;
 	if (!hs_blocks_end(&home->blocks, pass != HS_PASS_NODES, number, &block))
 		return no_such_block;
 	note_ended(turn, &block, end_life(turn, &block, pass));
-	begin_block(turn, event, pass);
+	event->kind %= HS_EVENT_KINDS;
+	begin_block(turn, event, size, pass);
 	return NULL;
 }
 
