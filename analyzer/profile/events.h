@@ -20,11 +20,17 @@ struct hs_event {
 	uint8_t kind;
 };
 
-/* Events that are spread evenly: the j-th (from 0) happens at start_us + (j * step >> 32). */
+/* Events that are spread evenly. */
 struct hs_time_unit {
 	uint64_t start_us, step;
 	uint32_t events; /* 1 at least */
 };
+
+/* When the n-th of them (from 0) happens, us. */
+static inline uint64_t hs_time_in_unit(const struct hs_time_unit *unit, uint32_t n)
+{
+	return unit->start_us + (n * unit->step >> 32);
+}
 
 #define HS_CODE_LARGE (UINT32_MAX - HS_LARGE_CODES_MOST)
 enum { HS_LARGE_CODES_MOST = 2 * HS_EVENTS_A_MEMBER };

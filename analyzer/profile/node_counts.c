@@ -28,15 +28,11 @@ struct hs_node_counts *hs_node_table_add(struct hs_node_table *table)
 	return &table->counts[table->count++];
 }
 
-struct hs_node_more *hs_node_more(struct hs_node_table *table, struct hs_node_counts *counts)
+void hs_node_table_add_more(struct hs_node_table *table, struct hs_node_counts *counts)
 {
-	if (!counts->more) {
-		table->more =
-			hs_grow(table->more, table->more_count, &table->more_capacity, sizeof *table->more);
-		table->more[table->more_count++] = (struct hs_node_more){0};
-		counts->more = (uint32_t)table->more_count;
-	}
-	return &table->more[counts->more - 1];
+	table->more = hs_grow(table->more, table->more_count, &table->more_capacity, sizeof *table->more);
+	table->more[table->more_count++] = (struct hs_node_more){0};
+	counts->more = (uint32_t)table->more_count;
 }
 
 void hs_node_table_forget_peak(struct hs_node_table *table)

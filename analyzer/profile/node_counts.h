@@ -32,8 +32,15 @@ struct hs_node_table *hs_node_table_new(size_t capacity);
 void hs_node_table_free(struct hs_node_table *table); /* may be NULL */
 /* Appends one of zeros. */
 struct hs_node_counts *hs_node_table_add(struct hs_node_table *table);
+/* For the function below. */
+void hs_node_table_add_more(struct hs_node_table *table, struct hs_node_counts *counts);
 /* Where more is counted of a node. */
-struct hs_node_more *hs_node_more(struct hs_node_table *table, struct hs_node_counts *counts);
+static inline struct hs_node_more *hs_node_more(struct hs_node_table *table, struct hs_node_counts *counts)
+{
+	if (!counts->more)
+		hs_node_table_add_more(table, counts);
+	return &table->more[counts->more - 1];
+}
 /* Before what is live of a node changes. */
 static inline void hs_node_save_peak(struct hs_node_counts *counts, uint32_t peak_number)
 {

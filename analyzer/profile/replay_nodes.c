@@ -77,22 +77,22 @@ static void count_realloc(struct hs_node_table *nodes, struct hs_heap *heap, con
 
 /* Some events of a run and of a unit of time; at: step * the events of the unit before them. */
 IN_LOOP void count_some(struct hs_replay_state *state, struct hs_heap *heap, const struct hs_event *event,
-			uint32_t count, const struct hs_time_unit *unit, uint64_t at,
+			uint32_t count, const struct hs_time_unit *unit, uint64_t at, bool one_point,
 			const struct hs_ended **ended)
 {
+	struct hs_node_table *nodes = state->nodes;
 	uint64_t start_us = unit->start_us, step = unit->step;
 	for (const struct hs_event *end = event + count; event < end; event++, at += step) {
 		uint64_t now_us = start_us + (at >> 32);
-		if (__builtin_expect(now_us >= state->timeline.end_us, 0))
+		if (!one_point && now_us >= state->timeline.end_us)
 			heap->most_bytes =
 				hs_timeline_advance(&state->timeline, now_us, heap->most_bytes, heap->bytes);
-		if (event->kind % HS_EVENT_KINDS == HS_EVENT_FREE) {
-			count_free(state->nodes, heap, event, now_us);
-		} else if (event->kind % HS_EVENT_KINDS == HS_EVENT_ALLOC) {
-			begin_block(state->nodes, heap, event, now_us);
-		} else {
-			count_realloc(state->nodes, heap, event, (*ended)++, now_us);
-		}
+		if (event->kind % HS_EVENT_KINDS == HS_EVENT_FREE)
+			count_free(nodes, heap, event, now_us);
+		else if (event->kind % HS_EVENT_KINDS == HS_EVENT_ALLOC)
+			begin_block(nodes, heap, event, now_us);
+		else
+			count_realloc(nodes, heap, event, (*ended)++, now_us);
 	}
 }
 
@@ -110,11 +110,16 @@ void hs_replay_count_nodes(struct hs_replay_state *state, const struct hs_events
 				done = 0;
 			}
 			count = unit->events - done < walk.count ? unit->events - done : walk.count;
-			count_some(state, &heap, walk.event, count, unit, done * unit->step, &ended);
+			uint64_t at = done * unit->step;
 			done += count;
+			/* mostly all are in the timeline's latest point */
+			if (hs_time_in_unit(unit, done - 1) < state->timeline.end_us)
+				count_some(state, &heap, walk.event, count, unit, at, true, &ended);
+			else
+				count_some(state, &heap, walk.event, count, unit, at, false, &ended);
 		}
 	}
 	state->heap = heap;
 	if (done)
-		state->now_us = unit->start_us + ((done - 1) * unit->step >> 32);
+		state->now_us = hs_time_in_unit(unit, done - 1);
 }

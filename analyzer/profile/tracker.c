@@ -74,23 +74,17 @@ static uint32_t choose_slice(struct hs_tracker *tracker)
 	return out->slice_count - 1;
 }
 
-/* What a lane remembers of a node that it has met; else NULL. */
-static struct hs_remembered *remembered_of(const struct hs_tracker_lane *lane, uint32_t node)
-{
-	if (!lane->place_of_node || (lane->place_of_node[node] == 0 && node))
-		return NULL;
-	return &lane->remembered[lane->place_of_node[node]];
-}
-
 /* The group of a node that the lane has met, where each is a group of its own. */
 static uint32_t use_met_node(struct hs_tracker *tracker, const struct hs_tracker_lane *lane, uint32_t node,
 			     bool *first)
 {
-	struct hs_remembered *own = remembered_of(lane, node);
-	for (unsigned i = 0; i < HS_LANES && !own->group; i++) {
-		const struct hs_remembered *other = remembered_of(&tracker->lanes[i], node);
-		if (other)
-			own->group = other->group;
+	struct hs_remembered *own = &lane->remembered[lane->place_of_node[node]];
+	uint32_t others = tracker->lanes_begun & ~(1U << (lane - tracker->lanes));
+	for (; others && !own->group; others &= others - 1) {
+		const struct hs_tracker_lane *other = &tracker->lanes[__builtin_ctz(others)];
+		uint32_t place = other->place_of_node[node];
+		if (place || node == 0)
+			own->group = other->remembered[place].group;
 	}
 	if (!own->group) {
 		*first = true;
@@ -443,7 +437,7 @@ static void start_lanes(struct hs_tracker *tracker, struct hs_events *events)
 		lane->blocks.births = tracker->pass != HS_PASS_NODES;
 		lane->place_of_node = make_places(tracker);
 		add_place(lane, 0);
-		tracker->lanes_begun = true;
+		tracker->lanes_begun |= 1U << i;
 	}
 }
 

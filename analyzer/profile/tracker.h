@@ -74,7 +74,7 @@ struct hs_tracker {
 	enum hs_pass pass;
 	bool stopped; /* an event was wrong, or the rest does not matter */
 	struct hs_tracker_lane lanes[HS_LANES];
-	bool lanes_begun;           /* one has its nodes */
+	uint32_t lanes_begun;       /* bit i: lane i has its nodes */
 	struct hs_pairs thread_ids; /* of the n-th thread */
 	struct hs_tracker_thread *threads;
 	uint64_t *latest; /* of each thread: number in its lane + 1 of its latest allocation; 0 none */
