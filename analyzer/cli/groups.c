@@ -200,10 +200,7 @@ uint32_t hs_group_frame(const struct hs_groups *groups, const struct hs_sites *s
 static void add_up_sites(void *context)
 {
 	const struct making *making = context;
-	const struct hs_sites *sites = making->sites;
-	for (uint32_t i = 0; i < sites->count; i++) {
-		hs_site_add_counts(sites, &sites->items[i], &making->own.counts[making->own.of_site[i]]);
-	}
+	hs_sites_add_up(making->sites, making->own.of_site, making->own.counts);
 }
 
 void hs_groups_make(struct hs_groups *groups, const struct hs_profile *profile, const struct hs_sites *sites)

@@ -71,25 +71,6 @@ static void add_node(struct hs_node_table *table, struct hs_node_counts *sum, st
 		add_more(&table->more[sum->more - 1], &table->more[counts.more - 1]);
 }
 
-static void add_to(const struct hs_node_counts *counts, const struct hs_node_more *more,
-		   struct hs_counts *sum)
-{
-	sum->allocated_bytes += counts->allocated_bytes;
-	sum->allocations += counts->allocations;
-	sum->peak_bytes += counts->peak_bytes;
-	sum->peak_blocks += counts->peak_blocks;
-	sum->live_bytes += counts->allocated_bytes - counts->ended_bytes;
-	sum->live_blocks += counts->allocations - counts->ended;
-	sum->lifetime_us += counts->lifetime_us;
-	if (!more)
-		return;
-	sum->temporary_bytes += more->temporary_bytes;
-	sum->temporary += more->temporary;
-	sum->moved_bytes += more->moved_bytes;
-	sum->moved += more->moved;
-	sum->reallocations += more->reallocations;
-}
-
 void hs_node_table_finish(struct hs_node_table *table, uint32_t peak_number, uint64_t now_us,
 			  const uint32_t *sum_of_node, struct hs_counts *all)
 {
@@ -110,16 +91,5 @@ void hs_node_table_finish(struct hs_node_table *table, uint32_t peak_number, uin
 			add_node(table, &table->counts[sum], *counts);
 	}
 	table->count = sums;
-	add_to(&every, &every_more, all);
-}
-
-void hs_node_table_add_to(const struct hs_node_table *table, uint32_t index, bool suppressed,
-			  struct hs_counts *sum)
-{
-	const struct hs_node_counts *counts = &table->counts[index];
-	add_to(counts, counts->more ? &table->more[counts->more - 1] : NULL, sum);
-	if (suppressed) {
-		sum->suppressed_bytes += counts->allocated_bytes - counts->ended_bytes;
-		sum->suppressed_blocks += counts->allocations - counts->ended;
-	}
+	hs_node_add_to(&every, &every_more, all);
 }

@@ -342,6 +342,8 @@ struct hs_watch {
 struct hs_met {
 	uint32_t *nodes;   /* of each group its node: the caller's array, with room for all nodes */
 	atomic_uint count; /* so many are there, which other threads may read while the replay goes on */
+	/* NULL, or called now and then while the replay goes on. */
+	void (*met_some)(void *context);
 	/* NULL, or called when all are met. Tells of each group which sum it is part of, numbered in the
 	 * order of their first groups: the replay has these instead of the groups then. May return NULL. */
 	const uint32_t *(*find_sums)(void *context);
@@ -447,6 +449,8 @@ void hs_sites_finish(struct hs_sites *sites);
 struct hs_counts hs_site_counts(const struct hs_sites *sites, const struct hs_site *site);
 /* Adds all of them but the maxima. */
 void hs_site_add_counts(const struct hs_sites *sites, const struct hs_site *site, struct hs_counts *sum);
+/* Those of each site to the sum with the number sum_of_site[its index]. */
+void hs_sites_add_up(const struct hs_sites *sites, const uint32_t *sum_of_site, struct hs_counts *sums);
 uint32_t hs_site_depth(const struct hs_sites *sites, const struct hs_site *site); /* frames */
 /* Writes the innermost `count` frames of a site, its depth at most, innermost first. */
 void hs_site_write_frames(const struct hs_sites *sites, const struct hs_site *site, uint32_t count,

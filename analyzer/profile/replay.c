@@ -264,6 +264,8 @@ static bool replay_events(struct hs_profile *profile, struct hs_replay_state *st
 		if (!events->wrong)
 			state->now_us = events->last_us;
 		wrong = events->wrong;
+		if (tracker->how.by_node && tracker->how.by_node->met_some)
+			tracker->how.by_node->met_some(tracker->how.by_node->context);
 		if (profile->progress)
 			profile->progress("reading events", state->events, profile->recording->events);
 	}

@@ -120,7 +120,8 @@ struct stacking {
 	bool raw;
 	const struct hs_meanwhile *meanwhile;
 	struct hs_aside aside;
-	bool beside; /* it is under way */
+	bool beside;             /* it is under way */
+	atomic_bool are_stacked; /* nodes, as many as expected: those that are met can have sites */
 };
 
 static void prepare(struct stacking *stacking)
@@ -140,7 +141,17 @@ static void make_stacks_aside(void *context)
 	find_rules(stacking->making);
 	hs_sites_know_frames(stacking->making, stacking->raw);
 	hs_sites_hash_stacks(stacking->making);
-	if (stacking->making->profile->node_count == stacking->expected_nodes)
+	if (stacking->making->profile->node_count != stacking->expected_nodes)
+		return;
+	hs_sites_map_met(stacking->making, stacking->sites);
+	atomic_store_explicit(&stacking->are_stacked, true, memory_order_release);
+}
+
+/* Finds the sites of more nodes while there is something else to do for the other core. */
+static void map_some(void *context)
+{
+	struct stacking *stacking = context;
+	if (atomic_load_explicit(&stacking->are_stacked, memory_order_acquire))
 		hs_sites_map_met(stacking->making, stacking->sites);
 }
 
@@ -179,6 +190,7 @@ static int replay_nodes(struct stacking *stacking, struct hs_profile *profile, s
 	free(met->nodes);
 	*met = (struct hs_met){
 		.nodes = hs_allocate(profile->node_count * sizeof *met->nodes),
+		.met_some = map_some,
 		.find_sums = find_sites,
 		.context = stacking,
 	};

@@ -297,6 +297,12 @@ void hs_site_add_counts(const struct hs_sites *sites, const struct hs_site *site
 		hs_node_table_add_to(sites->replay.nodes, site->group, site->suppression != 0, sum);
 }
 
+void hs_sites_add_up(const struct hs_sites *sites, const uint32_t *sum_of_site, struct hs_counts *sums)
+{
+	for (uint32_t i = 0; i < sites->count; i++)
+		hs_site_add_counts(sites, &sites->items[i], &sums[sum_of_site[i]]);
+}
+
 uint32_t hs_site_depth(const struct hs_sites *sites, const struct hs_site *site)
 {
 	if (!sites->making)
