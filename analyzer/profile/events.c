@@ -336,31 +336,33 @@ static int copy_events(struct hs_event *events, uint32_t at, uint32_t count, uin
 
 static int unpack_all(struct column *columns, struct hs_events *all)
 {
-	uint32_t count = all->count;
-	struct column copies = columns[HS_COLUMN_COPIES];
+	uint32_t at = 0, count = all->count;
+	struct column before = columns[HS_COLUMN_PLAIN], length = columns[HS_COLUMN_COPIED],
+		      low = columns[HS_COLUMN_BACK_LOW], high = columns[HS_COLUMN_BACK_HIGH];
 	struct far far;
 	memset(far.events, 0, sizeof far.events);
-	uint32_t at = 0;
-	if (join_far(&columns[HS_COLUMN_FAR_LOW], all->far, &far) != 0)
+	if (join_far(&columns[HS_COLUMN_FAR_LOW], all->far, &far) != 0 ||
+	    high.end - high.at != low.end - low.at)
 		return -1;
-	while (copies.at < copies.end) {
-		uint64_t plain, copied, distance;
-		if (take_next(&copies, &plain) != 0 || take_next(&copies, &copied) != 0 ||
-		    take_next(&copies, &distance) != 0 || plain > count - at ||
-		    unpack_events(columns, &far, all, at, (uint32_t)plain) != 0)
+	while (low.at < low.end) {
+		uint64_t plain, copied;
+		uint32_t distance = *low.at++ | (uint32_t)*high.at++ << 8;
+		if (take_next(&before, &plain) != 0 || take_next(&length, &copied) != 0 ||
+		    plain > count - at || unpack_events(columns, &far, all, at, (uint32_t)plain) != 0)
 			return -1;
 		at += (uint32_t)plain;
-		if (copied > count - at || distance == 0 || distance > at)
-			return -1;
-		if (copy_events(all->events, at, (uint32_t)copied, (uint32_t)distance, &far) != 0)
+		if (copied > count - at || distance == 0 || distance > at ||
+		    copy_events(all->events, at, (uint32_t)copied, distance, &far) != 0)
 			return -1;
 		at += (uint32_t)copied;
 	}
-	if (unpack_events(columns, &far, all, at, count - at) != 0 || far.next != far.end)
+	if (before.at != before.end || length.at != length.end ||
+	    unpack_events(columns, &far, all, at, count - at) != 0 || far.next != far.end)
 		return -1;
-	for (enum hs_column i = 0; i < HS_COLUMN_FAR_LOW; i++)
-		if (i != HS_COLUMN_COPIES && i != HS_COLUMN_THREAD && i != HS_COLUMN_TIME &&
-		    columns[i].at != columns[i].end)
+	static const enum hs_column plain[] = {HS_COLUMN_KIND, HS_COLUMN_NODE, HS_COLUMN_SIZE,
+					       HS_COLUMN_ENDED};
+	for (unsigned i = 0; i < sizeof plain / sizeof *plain; i++)
+		if (columns[plain[i]].at != columns[plain[i]].end)
 			return -1;
 	return 0;
 }

@@ -43,7 +43,7 @@ void hs_event_columns_free(struct hs_event_columns *columns)
 	free(columns->steps);
 	hs_bytes_free(&columns->threads);
 	hs_bytes_free(&columns->times);
-	hs_bytes_free(&columns->copies);
+	hs_bytes_free(&columns->plain);
 	hs_bytes_free(&columns->sizes_part);
 	*columns = (struct hs_event_columns){0};
 }
@@ -170,9 +170,9 @@ void hs_event_columns_start(struct hs_event_columns *columns, uint64_t time_us, 
 }
 
 /* One after the other; what is plain behind a lane's last copy stands before the next lane's first. */
-static void join_copies(struct hs_event_columns *columns)
+static void join_plain(struct hs_event_columns *columns)
 {
-	struct hs_bytes *out = &columns->copies;
+	struct hs_bytes *out = &columns->plain;
 	uint32_t plain = 0;
 	out->count = 0;
 	for (unsigned i = 0; i < HS_LANES; i++) {
@@ -181,8 +181,8 @@ static void join_copies(struct hs_event_columns *columns)
 			continue;
 		if (lane->copied) {
 			hs_bytes_varint(out, plain + lane->plain_first);
-			hs_bytes_add(out, lane->parts[HS_COLUMN_COPIES].data,
-				     lane->parts[HS_COLUMN_COPIES].count);
+			hs_bytes_add(out, lane->parts[HS_COLUMN_PLAIN].data,
+				     lane->parts[HS_COLUMN_PLAIN].count);
 			plain = 0;
 		}
 		plain += lane->count - lane->copied;
@@ -260,7 +260,7 @@ void hs_event_columns_put(struct hs_event_columns *columns, struct hs_bytes *pay
 	}
 	struct scale scale = choose_scale(columns);
 	put_times(columns, &scale);
-	join_copies(columns);
+	join_plain(columns);
 	columns->cuts.count = 0;
 	hs_bytes_varint(payload, columns->previous_us);
 	hs_bytes_varint(payload, last_us - columns->previous_us);
@@ -268,8 +268,9 @@ void hs_event_columns_put(struct hs_event_columns *columns, struct hs_bytes *pay
 	hs_bytes_varint(payload, scale.unit_us);
 	hs_bytes_varint(payload, scale.grain);
 	hs_bytes_varint(payload, columns->sizes);
-	put_column(columns, HS_COLUMN_COPIES, &columns->copies, payload);
-	put_lanes(columns, HS_COLUMN_KIND, payload);
+	put_column(columns, HS_COLUMN_PLAIN, &columns->plain, payload);
+	for (enum hs_column i = HS_COLUMN_COPIED; i <= HS_COLUMN_KIND; i++)
+		put_lanes(columns, i, payload);
 	put_column(columns, HS_COLUMN_THREAD, &columns->threads, payload);
 	put_column(columns, HS_COLUMN_TIME, &columns->times, payload);
 	put_lanes(columns, HS_COLUMN_NODE, payload);

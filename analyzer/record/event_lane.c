@@ -207,13 +207,15 @@ static void put_plain(struct hs_event_lane *lane, uint32_t end)
 /* The copy that ends before `at`, and what stands before it. */
 static void put_copy(struct hs_event_lane *lane)
 {
-	struct hs_bytes *out = &lane->parts[HS_COLUMN_COPIES];
+	struct hs_bytes *parts = lane->parts;
+	const uint8_t back[] = {(uint8_t)lane->distance, (uint8_t)(lane->distance >> 8)};
 	if (lane->copied)
-		hs_bytes_varint(out, lane->copy - lane->copied);
+		hs_bytes_varint(&parts[HS_COLUMN_PLAIN], lane->copy - lane->copied);
 	else
 		lane->plain_first = lane->copy;
-	hs_bytes_varint(out, lane->at - lane->copy);
-	hs_bytes_varint(out, lane->distance);
+	hs_bytes_varint(&parts[HS_COLUMN_COPIED], lane->at - lane->copy);
+	hs_bytes_add(&parts[HS_COLUMN_BACK_LOW], &back[0], 1);
+	hs_bytes_add(&parts[HS_COLUMN_BACK_HIGH], &back[1], 1);
 	lane->put = lane->copied = lane->at;
 	lane->distance = lane->misses = 0;
 }

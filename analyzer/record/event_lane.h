@@ -31,7 +31,7 @@ struct hs_event_lane {
 	uint32_t count;               /* events, as of the last hs_event_lane_pack */
 
 	/* for the payload */
-	struct hs_bytes parts[HS_COLUMNS];    /* copies: but for the first one's events before it, */
+	struct hs_bytes parts[HS_COLUMNS];    /* plain: but for the events before the first copy, */
 	uint32_t plain_first;                 /* which are here */
 	uint32_t copied;                      /* where the last copy ended; 0: there is none */
 	struct hs_bytes sizes[HS_SIZE_PARTS]; /* apart from the events: by node */

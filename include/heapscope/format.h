@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#define HS_FORMAT_VERSION 4
+#define HS_FORMAT_VERSION 5
 
 /* Every member is a gzip member whose header is exactly HS_MEMBER_HEADER_BYTES long: 10 bytes of gzip header
  * with FEXTRA, XLEN = 20, one subfield "HS" of 16 bytes: struct hs_member_extra, little-endian. */
@@ -69,19 +69,21 @@ enum hs_mark_kind {
  * time lane by lane. Of kind, node, size and ended only events that are no copies have a value; of the far
  * columns all events whose ended block is HS_ENDED_FAR; of sizes apart all that begin a block. */
 enum hs_column {
-	HS_COLUMN_COPIES =
-		0,          /* varint events that are none, varint events copied, varint from how far back */
-	HS_COLUMN_KIND = 1, /* one byte an event */
-	HS_COLUMN_THREAD = 2,  /* runs of events of one thread; the lengths sum to the events */
-	HS_COLUMN_TIME = 3,    /* how many events happen in each unit of time */
-	HS_COLUMN_NODE = 4,    /* ALLOC, MOVE, RESIZE */
-	HS_COLUMN_SIZE = 5,    /* ALLOC, MOVE, RESIZE; or all sizes, apart */
-	HS_COLUMN_ENDED = 6,   /* FREE, MOVE, RESIZE */
-	HS_COLUMN_FAR_LOW = 7, /* one byte each: a far block's code, */
-	HS_COLUMN_FAR_MIDDLE = 8,
-	HS_COLUMN_FAR_HIGH = 9,
-	HS_COLUMN_FAR_LANE = 10, /* lanes further on */
-	HS_COLUMNS = 11,
+	HS_COLUMN_PLAIN = 0,    /* of each copy: varint, events before it that are none, */
+	HS_COLUMN_COPIED = 1,   /* varint, events that are copied, */
+	HS_COLUMN_BACK_LOW = 2, /* one byte each: from how far back */
+	HS_COLUMN_BACK_HIGH = 3,
+	HS_COLUMN_KIND = 4,     /* one byte an event */
+	HS_COLUMN_THREAD = 5,   /* runs of events of one thread; the lengths sum to the events */
+	HS_COLUMN_TIME = 6,     /* how many events happen in each unit of time */
+	HS_COLUMN_NODE = 7,     /* ALLOC, MOVE, RESIZE */
+	HS_COLUMN_SIZE = 8,     /* ALLOC, MOVE, RESIZE; or all sizes, apart */
+	HS_COLUMN_ENDED = 9,    /* FREE, MOVE, RESIZE */
+	HS_COLUMN_FAR_LOW = 10, /* one byte each: a far block's code, */
+	HS_COLUMN_FAR_MIDDLE = 11,
+	HS_COLUMN_FAR_HIGH = 12,
+	HS_COLUMN_FAR_LANE = 13, /* lanes further on */
+	HS_COLUMNS = 14,
 };
 
 /* A block is far if its code is that or, as the writer likes, more, and less than HS_FAR_END: then this

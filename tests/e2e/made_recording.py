@@ -4,7 +4,7 @@ import json
 import struct
 import zlib
 
-VERSION = 4  # of the format
+VERSION = 5  # of the format
 
 
 def varint(value):
@@ -60,8 +60,8 @@ def nodes():
 
 
 def event_columns(start_us, span_us, allocations, columns, unit_us=1):
-    """columns: copies, kinds, threads, times, nodes, sizes, ended blocks, none of which is far. The grain is 1."""
-    columns = [*columns, b"", b"", b"", b""]
+    """columns: kinds, threads, times, nodes, sizes, ended blocks; none of the latter is far, and no event a copy. The grain is 1."""
+    columns = [*[b""] * 4, *columns, *[b""] * 4]
     return varint(start_us) + varint(span_us) + varint(allocations) + varint(unit_us) + varint(1) + varint(0) + \
         b"".join(varint(len(column)) + bytes(column) for column in columns)
 
@@ -85,7 +85,7 @@ def events(times=times_10_us_apart(4), span_us=40, unit_us=1):
     node_column = b"".join(varint(1 + value) for value in (2 << 1, 1 << 1, 1))
     sizes = b"".join(varint(1 + size) for size in (1000, 500, 3000))
     ended = varint(0) + varint(1 << 1)
-    payload = event_columns(0, span_us, 0, [b"", kinds, one_thread(4), times, node_column, sizes, ended], unit_us)
+    payload = event_columns(0, span_us, 0, [kinds, one_thread(4), times, node_column, sizes, ended], unit_us)
     return member(4, payload, 4)
 
 
@@ -149,7 +149,7 @@ def stacks(blocks, source="/srv/made.c", **header_changes):
             nodes_column += varint(1 + (step << 1 if step >= 0 else (-step << 1) - 1))
             sizes += varint(1 + size)
             ended += varint(0) if freed else b""
-        columns = [b"", kinds, one_thread(len(kinds)), times_10_us_apart(len(kinds)), nodes_column, sizes, ended]
+        columns = [kinds, one_thread(len(kinds)), times_10_us_apart(len(kinds)), nodes_column, sizes, ended]
         events_members += member(4, event_columns(before_us, 10 * len(kinds), first, columns), len(kinds))
     texts = [b"", *[name if isinstance(name, bytes) else name.encode() for name in functions], source.encode()]
     symbols_payload, previous = bytearray(varint(len(texts)) + b"".join(string(text) for text in texts)), 0

@@ -196,7 +196,7 @@ def many_stacks(count):
         steps = b"".join(varint(1 + ((2 if number == 0 else 1) << 1)) for number in part)
         sizes = b"".join(varint(1 + (3 if number < 100 else 1)) for number in part)
         times = varint(0) + varint(1 << 1) * (len(part) - 1)  # one each us, none in that of the event before
-        columns = [b"", bytes(len(part)), made_recording.one_thread(len(part)), times, steps, sizes, b""]
+        columns = [bytes(len(part)), made_recording.one_thread(len(part)), times, steps, sizes, b""]
         out += made_recording.member(4, made_recording.event_columns(first, len(part), first, columns), len(part))
     allocated = count + 200
     return out + made_recording.footer(events=count, allocations=count, frees=0, allocated_bytes=allocated,

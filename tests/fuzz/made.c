@@ -178,8 +178,10 @@ static void write_packed(struct writer *w)
 {
 	static const uint8_t payload[] = {
 		0, 60, 0, 16, 2, 0, /* from 0 to 60 us, units of 16 us, grains of 2 events */
-		6, 4,  6, 2,  0, 4,  4, 4,   0, 1, 0, 2, /* allocation, free, allocation, move; then copies */
-		5, 5,  1, 1,  2, 18,                     /* threads 1, 2, 1: three, one and ten events */
+		2, 4,  0, 2,  6, 4,  2, 2,
+		4, 2,  0, 0,         /* four events, six of those two before; four of those four before */
+		4, 0,  1, 0,  2,     /* allocation, free, allocation, move */
+		5, 5,  1, 1,  2, 18, /* threads 1, 2, 1: three, one and ten events */
 		3, 4,  3, 1, /* four events in the first unit, one in the second; the rest in the fourth */
 		3, 3,  0, 0,  3, 11, 0, 101, /* node 1; 10 bytes, the same, 100 */
 		2, 0,  0, 0,  0, 0,  0};
@@ -197,7 +199,8 @@ static void write_apart(struct writer *w)
 {
 	static const uint8_t payload[] = {
 		0, 1, 0,  1,  1, 1,  /* from 0 to 1 us, sizes apart */
-		0, 3, 0,  2,  0,     /* no copies; allocation, realloc, and in the other lane allocation */
+		0, 0, 0,  0,         /* no copies */
+		3, 0, 2,  0,         /* allocation, realloc, and in the other lane allocation */
 		4, 3, 1,  1,  2,     /* thread 1 twice, thread 2 */
 		1, 0, 3,  3,  1, 3,  /* none at 0 us; node 1 */
 		2, 0, 0,             /* no nodes 0, 8... in either lane; */

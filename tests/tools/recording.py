@@ -66,7 +66,7 @@ class Cursor:
 def event_codes(columns, items):
     """[(kind, lanes from the event's to the ended block's, code of the node, of the size, of the ended block)] of a payload, lane
     by lane. The column of sizes is None if they stand apart."""
-    copies, kinds, _, _, nodes, sizes, ended, *far = columns
+    plain, copied, low, high, kinds, _, _, nodes, sizes, ended, *far = columns
     codes = []
 
     def take(count):
@@ -80,9 +80,10 @@ def event_codes(columns, items):
             assert end != FAR or not further
             codes.append((kind, further, node, size, end))
 
-    while not copies.done():
-        take(copies.varint())
-        count, distance = copies.varint(), copies.varint()
+    assert len(low.data) == len(high.data)
+    while not low.done():
+        take(plain.varint())
+        count, distance = copied.varint(), low.byte() + 256 * high.byte()
         assert 1 <= distance <= len(codes)
         for _ in range(count):
             codes.append(codes[-distance])
@@ -252,13 +253,13 @@ class Recording:
             assert cursor.varint() == number
             unit, grain, apart = cursor.varint(), cursor.varint(), cursor.varint()
             assert apart in (0, 1)
-            columns = [Cursor(cursor.bytes(cursor.varint())) for _ in range(18 if apart else 11)]
+            columns = [Cursor(cursor.bytes(cursor.varint())) for _ in range(21 if apart else 14)]
             if apart:
-                columns[5:5 + SIZE_PARTS], size_parts = [None], columns[5:5 + SIZE_PARTS]
+                columns[8:8 + SIZE_PARTS], size_parts = [None], columns[8:8 + SIZE_PARTS]
             assert cursor.done()
-            times = iter(event_times(columns[3], items, time, last_time, unit, grain))
+            times = iter(event_times(columns[6], items, time, last_time, unit, grain))
             time = last_time
-            runs = thread_runs(columns[2], items)
+            runs = thread_runs(columns[5], items)
             lane_events = [0] * LANES
             for thread, length in runs:
                 lane_events[thread % LANES] += length

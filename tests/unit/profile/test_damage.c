@@ -253,8 +253,11 @@ static void write_columns(struct writer *w, const struct head *head, uint32_t it
 
 /* One allocation of 9 bytes at node 1, thread 1, 1 us after the beginning. */
 static const struct head good_head = {0, 1, 0, 1, 1, 0};
-static const struct column good[COLUMNS] = {{"", 0},   {"\0", 1}, {"\1\1", 2},
-					    {"\0", 1}, {"\3", 1}, {"\x0a", 1}};
+static const struct column good[COLUMNS] = {[KIND] = {"\0", 1},
+					    [THREAD] = {"\1\1", 2},
+					    [TIME] = {"\0", 1},
+					    [NODE] = {"\3", 1},
+					    [SIZE] = {"\x0a", 1}};
 
 static void warned_head(struct head head, uint64_t events, const char *because)
 {
@@ -322,15 +325,8 @@ static void test_wrong_columns(void)
 	warned_column(TIME, "\1\1", 2, 1, misfit);
 	warned_column(TIME, "\xfe\xff\xff\xff\xff\xff\xff\xff\xff\1", 10, 1, misfit);   /* events */
 	warned_column(TIME, "\1\xff\xff\xff\xff\xff\xff\xff\xff\xff\1", 11, 1, misfit); /* units */
-	warned_column(COPIES, "\1", 1, 1, misfit);                                      /* half a copy */
-	warned_column(COPIES, "\0\1\1", 3, 1, misfit); /* of what is before the payload */
-	warned_column(COPIES, "\1\1\0", 3, 2, misfit); /* of itself */
-	warned_column(COPIES, "\1\1\2", 3, 2, misfit);
-	warned_column(COPIES, "\1\1\1", 3, 1, misfit); /* more than there are */
-	warned_column(COPIES, "\2\0\1", 3, 1, misfit);
-	warned_column(COPIES, "\1\0\1\1", 4, 1, misfit);                      /* bytes that follow the last */
-	warned_column(NODE, "\x09", 1, 1, "a stack that is not in the file"); /* node 4 */
-	warned_column(NODE, "\2", 1, 1, "a stack that is not in the file");   /* node -1 */
+	warned_column(NODE, "\x09", 1, 1, "a stack that is not in the file");           /* node 4 */
+	warned_column(NODE, "\2", 1, 1, "a stack that is not in the file");             /* node -1 */
 	warned_column(NODE, "\xff\xff\xff\xff\x0f", 5, 1, "a stack that is not in the file");
 	warned_column(NODE, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\1", 10, 1,
 		      "a stack that is not in the file");
@@ -341,6 +337,45 @@ static void test_wrong_columns(void)
 	warned_column(FAR_MIDDLE, "\0", 1, 1, misfit);
 	warned_column(FAR_HIGH, "\0", 1, 1, misfit);
 	warned_column(FAR_LANE, "\0", 1, 1, misfit);
+}
+
+/* `items` allocations, of which one is no copy. copies: these columns. */
+static void warned_copies(const struct column copies[KIND], uint32_t items, uint64_t events,
+			  const char *because)
+{
+	struct writer w;
+	const char run[] = {(char)((items - 1) << 1 | 1), 1}; /* of thread 1 */
+	struct column columns[COLUMNS];
+	memcpy(columns, good, sizeof columns);
+	memcpy(columns, copies, KIND * sizeof *copies);
+	columns[THREAD] = (struct column){run, sizeof run};
+	start(&w);
+	write_columns(&w, &good_head, items, columns);
+	warned(&w, events, because);
+}
+
+static void test_wrong_copies(void)
+{
+	static const char misfit[] = "its columns do not fit together";
+	const struct column none = {"", 0}, zero = {"\0", 1}, one = {"\1", 1}, two = {"\2", 1},
+			    half = {"\x81", 1}, twice = {"\1\0", 2};
+	/* events before it, copied, how far back */
+	warned_copies((struct column[]){one, one, one, zero}, 2, 2, "without its closing record");
+	warned_copies((struct column[]){zero, one, one, zero}, 2, 0, misfit); /* before the payload */
+	warned_copies((struct column[]){one, one, two, zero}, 2, 0, misfit);
+	warned_copies((struct column[]){one, one, one, one}, 2, 0, misfit);
+	warned_copies((struct column[]){one, one, zero, zero}, 2, 0, misfit); /* itself */
+	warned_copies((struct column[]){one, two, one, zero}, 2, 0, misfit);  /* more than there are */
+	warned_copies((struct column[]){two, zero, one, zero}, 1, 0, misfit);
+	warned_copies((struct column[]){one, one, none, none}, 2, 0, misfit); /* columns of unequal length */
+	warned_copies((struct column[]){one, one, one, none}, 2, 0, misfit);
+	warned_copies((struct column[]){one, one, none, zero}, 2, 0, misfit);
+	warned_copies((struct column[]){none, one, one, zero}, 2, 0, misfit);
+	warned_copies((struct column[]){one, none, one, zero}, 2, 0, misfit);
+	warned_copies((struct column[]){twice, one, one, zero}, 2, 0, misfit);
+	warned_copies((struct column[]){one, twice, one, zero}, 2, 0, misfit);
+	warned_copies((struct column[]){half, one, one, zero}, 2, 0, misfit);
+	warned_copies((struct column[]){one, half, one, zero}, 2, 0, misfit);
 }
 
 /* A free with these columns, those of far blocks in their order. */
@@ -391,7 +426,8 @@ static void warned_apart(uint8_t kind, const struct column *parts, uint64_t even
 	struct bytes payload = {0};
 	/* from 0 to 1 us; no copies; kinds; 2 * 1 + 1, thread 1; no event at 0 us; nodes, of two events that
 	 * begin */
-	const uint8_t first[] = {0, 1, 0, 1, 1, 1, 0, 2, 0, kind, 2, 3, 1, 1, 0, 2, 3, 1}, none[] = {1, 0};
+	const uint8_t first[] = {0, 1, 0, 1, 1, 1, 0, 0, 0, 0, 2, 0, kind, 2, 3, 1, 1, 0, 2, 3, 1},
+		      none[] = {1, 0};
 	start(&w);
 	for (size_t i = 0; i < sizeof first; i++)
 		put_byte(&payload, first[i]);
@@ -639,6 +675,7 @@ int main(void)
 	test_flip_every_bit();
 	test_wrong_heads();
 	test_wrong_columns();
+	test_wrong_copies();
 	test_wrong_far();
 	test_wrong_sizes_apart();
 	test_wrong_blocks();

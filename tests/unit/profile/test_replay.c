@@ -284,7 +284,7 @@ static void test_lifetimes(void)
 /* Events of a unit of 16 us are spread over it; those of the last one up to the time of the last event. */
 static void test_coarse_times(void)
 {
-	static const uint8_t columns[] = {0,                         /* no copies */
+	static const uint8_t columns[] = {0, 0, 0, 0,                /* no copies */
 					  8, 0, 1, 0, 1, 0, 1, 0, 1, /* allocations and frees in turn */
 					  2, 15, 1,                  /* thread 1 */
 					  /* two grains of two: 0, 4, 8, 12 us; one event: 16 us; then two
@@ -318,6 +318,53 @@ static void test_coarse_times(void)
 	CHECK_NUMBER(o.replay.lifetime_blocks[1], 1);
 	CHECK_NUMBER(o.replay.totals.peak_us, 49);
 	CHECK_NUMBER(o.profile->facts.time_resolution_us, 32);
+	end(&o);
+}
+
+/* 200 blocks; then one ends and one begins, 120 times: copies of copies, whose ended blocks are all far. The
+ * youngest of the first 70 is first to end, and with each that ends before it another has begun: 130 are
+ * younger than the first of them, 132 than the second... Then those of the next 50, likewise: 150, 152... */
+static void test_copies_of_far(void)
+{
+	enum { FIRST = 70, THEN = 50, ENDS = FIRST + THEN };
+	static const uint8_t head[] = {0, 1, 0, 1, 1, 0}; /* from 0 to 1 us */
+	static const uint8_t columns[] = {
+		3, 2,    2, 0,           /* two blocks, and 198 like the second; an end and a beginning, */
+		5, 198,  1, 138, 1, 100, /* and 138 like these; 100 of them */
+		3, 1,    2, 100, 3, 0,   0, 0, /* from 1, 2 and 100 events before */
+		4, 0,    0, 1,   0,            /* kinds */
+		3, 0xef, 6, 1,                 /* 2 * 439 + 1, thread 1 */
+		1, 0,                          /* none at 0 us */
+		3, 3,    1, 1,                 /* node 1, again */
+		3, 11,   0, 0,                 /* 10 bytes, again */
+		1, 127};
+	struct writer w;
+	struct bytes payload = {0};
+	start(&w, 1);
+	for (size_t i = 0; i < sizeof head; i++)
+		put_byte(&payload, head[i]);
+	for (size_t i = 0; i < sizeof columns; i++)
+		put_byte(&payload, columns[i]);
+	for (int shift = 0; shift <= 8; shift += 8) {
+		put_byte(&payload, ENDS);
+		for (unsigned i = 0; i < ENDS; i++) {
+			unsigned younger = i < FIRST ? 130 + 2 * i : 150 + 2 * (i - FIRST);
+			put_byte(&payload, (uint8_t)(2 * younger >> shift));
+		}
+	}
+	put_byte(&payload, 0); /* highest bytes and lanes: all are 0 */
+	put_byte(&payload, 0);
+	write_member(&w, EVENTS, &payload, 200 + 2 * ENDS);
+	free(payload.data);
+	struct outcome o =
+		finish(&w, "{\"events\":440,\"allocations\":320,\"frees\":120,\"allocated_bytes\":3200,"
+			   "\"peak_bytes\":2000,\"live_bytes\":2000,\"live_blocks\":200,\"temporary\":0}");
+	CHECK(o.profile->facts.warning == NULL);
+	CHECK_NUMBER(o.replay.totals.events, 200 + 2 * ENDS);
+	CHECK_NUMBER(o.replay.totals.frees, ENDS);
+	CHECK_NUMBER(o.replay.groups[1].allocations, 200 + ENDS);
+	CHECK_NUMBER(o.replay.groups[1].live_blocks, 200);
+	CHECK_NUMBER(o.replay.groups[1].live_bytes, 2000);
 	end(&o);
 }
 
@@ -702,6 +749,7 @@ int main(void)
 	test_temporary_after_long();
 	test_lifetimes();
 	test_coarse_times();
+	test_copies_of_far();
 	test_nothing_requested();
 	test_timeline();
 	test_footer_that_disagrees();

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FORMAT "4" /* FORMAT.md's version */
+#define FORMAT "5" /* FORMAT.md's version */
 
 enum {
 	HEADER = 1,
@@ -34,7 +34,23 @@ void put_text(struct bytes *bytes, const char *text);
 enum { LANES = 8 };
 
 /* Of an events member, in their order. */
-enum { COPIES, KIND, THREAD, TIME, NODE, SIZE, ENDED, FAR_LOW, FAR_MIDDLE, FAR_HIGH, FAR_LANE, COLUMNS };
+enum {
+	PLAIN, /* of each copy: events before it that are none, */
+	COPIED,
+	BACK_LOW,
+	BACK_HIGH,
+	KIND,
+	THREAD,
+	TIME,
+	NODE,
+	SIZE,
+	ENDED,
+	FAR_LOW,
+	FAR_MIDDLE,
+	FAR_HIGH,
+	FAR_LANE,
+	COLUMNS,
+};
 
 /* Threads with the same id modulo LANES. */
 struct lane {

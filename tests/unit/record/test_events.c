@@ -139,7 +139,7 @@ static void test_bytes(void)
 		     (uint8_t[]){
 			     0, 6,  0, 1,  1,
 			     0,                /* from 0 to 6 us, no allocations before; exact */
-			     0,                /* no copies */
+			     0, 0,  0, 0,      /* no copies */
 			     4, 0,  0, 2,  29, /* alloc, alloc, move, free seven lanes on */
 			     4, 5,  1, 1,  2,  /* three events of thread 1, one of thread 2 */
 			     5, 0,  2, 3,  2,
@@ -149,13 +149,13 @@ static void test_bytes(void)
 			     2, 1,  2,     /* 0 as before the payload; one is younger than allocation 1 */
 			     0, 0,  0, 0,  /* no far blocks */
 		     },
-		     38);
+		     41);
 	check_member(HS_MEMBER_SAMPLES, 2, (uint8_t[]){0, 10, 0xac, 2, 2, 0xad, 2}, 7);
 	check_member(HS_MEMBER_THREADS, 2, (uint8_t[]){1, 0xbc, 5, 4, 'm', 'a', 'i', 'n', 2, 0xbd, 5, 0}, 12);
 	check_member(HS_MEMBER_EVENTS, 1,
 		     (uint8_t[]){
 			     6, 1,  3, 1, 1, 0, /* 6 us, one more; three allocations */
-			     0,                 /* no copies */
+			     0, 0,  0, 0,       /* no copies */
 			     1, 31,             /* resize of a block seven lanes on */
 			     2, 1,  2,          /* thread 2 */
 			     1, 0,              /* no event at 6 us */
@@ -164,7 +164,7 @@ static void test_bytes(void)
 			     1, 0,              /* the latest allocation */
 			     0, 0,  0, 0,       /* no far blocks */
 		     },
-		     24);
+		     27);
 
 	CHECK_NUMBER(encoder.written.events, 5);
 	CHECK_NUMBER(encoder.written.allocations, 4);
@@ -195,7 +195,7 @@ static void test_runs(void)
 	check_member(HS_MEMBER_EVENTS, 11,
 		     (uint8_t[]){
 			     0,  4,  0, 1,  1, 0,                   /* from 0 to 4 us */
-			     0,                                     /* no copies */
+			     0,  0,  0, 0,                          /* no copies */
 			     11, 0,  0, 0,  0, 0, 0, 1, 1, 1, 1, 1, /* six allocations, five frees */
 			     2,  21, 1,                             /* eleven events of thread 1 */
 			     3,  1,  2, 14, /* none at 0; 2 more than 1 us on there are seven; 1 us on is the
@@ -204,7 +204,7 @@ static void test_runs(void)
 			     6,  9,  0, 0,  0, 0, 0, /* 8 bytes each */
 			     5,  1,  5, 5,  0, 2, 0, 0, 0, 0, /* no far blocks */
 		     },
-		     50);
+		     53);
 	end();
 }
 
@@ -221,7 +221,7 @@ static void test_thread_runs(void)
 		HS_MEMBER_EVENTS, 6,
 		(uint8_t[]){
 			0,  1, 0, 1, 1, 0,             /* from 0 to 1 us */
-			0,                             /* no copies */
+			0,  0, 0, 0,                   /* no copies */
 			6,  0, 0, 0, 0, 0, 0,          /* allocations */
 			10, 1, 1, 1, 2, 0, 1, 3, 0, 1, /* 1, 2, back to 1, 3, back to 1, */
 			2,                             /* 2 */
@@ -230,7 +230,7 @@ static void test_thread_runs(void)
 			6,  9, 0, 0, 9, 0, 9, /* 8 bytes each */
 			0,  0, 0, 0, 0,       /* no far blocks */
 		},
-		46);
+		49);
 	end();
 }
 
@@ -249,7 +249,8 @@ static void test_copies(void)
 	check_member(HS_MEMBER_EVENTS, 12,
 		     (uint8_t[]){
 			     0, 1,  0, 1, 1, 0, /* from 0 to 1 us */
-			     3, 5,  7, 2,       /* five events, then seven that are those two earlier */
+			     1, 5,  1, 7,       /* five events, then seven */
+			     1, 2,  1, 0,       /* that are those two earlier */
 			     5, 0,  1, 0, 1, 0, /* allocations and frees in turn */
 			     2, 23, 1,          /* twelve events of thread 1 */
 			     1, 0,              /* none at 0 us */
@@ -258,7 +259,7 @@ static void test_copies(void)
 			     2, 0,  0,          /* each the latest */
 			     0, 0,  0, 0,       /* no far blocks */
 		     },
-		     36);
+		     40);
 	end();
 }
 
@@ -299,8 +300,10 @@ static void test_copies_from_afar(void)
 	/* from 0 to 1 us; then what is copied: of the ten the last seven, each of the one before; the second
 	 * row of 32; the beginning of the third; and after its other 26 and one more the first row, all of
 	 * it */
-	at = memcpy(at, (uint8_t[]){0, 1, 0, 1, 1, 0, 12, 3, 7, 1, 32, 32, 32, 1, 6, 33, 27, 32, 98}, 19);
-	at += 19;
+	at = memcpy(at, (uint8_t[]){0,  1, 0,  1, 1, 0,  4,  3,  32, 1, 27, 4, 7,
+				    32, 6, 32, 4, 1, 32, 33, 98, 4,  0, 0,  0, 0},
+		    26);
+	at += 26;
 	*at = 3 + 32 + 1 + 27; /* kinds: allocations */
 	at += 1 + 63;
 	/* 140 events of thread 1; none at 0 us; nodes: 1 from 0, then from 1, then as before */
@@ -322,11 +325,11 @@ static void test_copies_from_afar(void)
 /* A copy waits for a longer one that begins a little later. */
 static void test_later_copy(void)
 {
-	uint8_t expected[128] =
-		{0, 1,  0,  1,  1, 0, /* from 0 to 1 us */
-		 3, 21, 12, 13,       /* all but the last twelve, which are the first twelve of... */
-		 21},                 /* allocations */
-		*at = expected + 11 + 21;
+	uint8_t expected[128] = {0, 1,  0, 1,  1, 0, /* from 0 to 1 us */
+				 1, 21, 1, 12,       /* all but the last twelve, */
+				 1, 13, 1, 0,        /* which are the first twelve of... */
+				 21},                /* allocations */
+		*at = expected + 15 + 21;
 	begin();
 	allocate_row(100, 2);
 	allocate_row(20, 6);
@@ -423,7 +426,7 @@ static void test_lanes(void)
 	check_member(HS_MEMBER_EVENTS, 8,
 		     (uint8_t[]){
 			     0, 1, 0, 1, 1, 0, /* from 0 to 1 us */
-			     0,                /* no copies */
+			     0, 0, 0, 0,       /* no copies */
 			     /* thread 1: alloc, alloc, move, free; thread 2: alloc, free, free, resize */
 			     8, 0, 0, 6, 5, 0, 29, 29, 31, 9, 1, 1, 1, 2, 0, 0, 0, 2,
 			     0,                   /* in turn, but two of thread 2 before the last */
@@ -434,7 +437,7 @@ static void test_lanes(void)
 			      * younger, the latest */
 			     5, 0, 0, 1, 2, 0, 0, 0, 0, 0, /* no far blocks */
 		     },
-		     50);
+		     53);
 	CHECK_NUMBER(encoder.now.live_blocks, 0);
 	CHECK_NUMBER(encoder.now.frees, 3);
 	CHECK_NUMBER(encoder.now.temporary, 1); /* the last */
@@ -455,8 +458,9 @@ static void test_copies_in_lanes(void)
 	check_member(
 		HS_MEMBER_EVENTS, 25,
 		(uint8_t[]){
-			0,  1, 0, 1, 1,   0,    /* from 0 to 1 us */
-			6,  5, 7, 2, 6,   7, 2, /* five events, seven copies; six, seven */
+			0,  1, 0, 1, 1,   0, /* from 0 to 1 us */
+			2,  5, 6, 2, 7,   7, /* five events, seven copies; six, seven */
+			2,  2, 2, 2, 0,   0, /* of those two earlier */
 			11, 0, 1, 0, 1,   0, 0, 0, 1, 0, 1, 0, 27, 1, 1, 1, 2, /* threads 1 and 2 in turn */
 			0,  0, 0, 0, 0,   0, 0, 0, 0, 0, 0, 0, 0,  0, 0, 0, 0,
 			0,  0, 0, 0, 0,   0, 1, 0, /* none at 0 us */
@@ -465,7 +469,7 @@ static void test_copies_in_lanes(void)
 			4,  0, 0, 0, 0,            /* each the latest of its lane */
 			0,  0, 0, 0,               /* no far blocks */
 		},
-		80);
+		85);
 	end();
 }
 
@@ -508,7 +512,7 @@ static void test_large_sizes(void)
 	check_member(HS_MEMBER_EVENTS, 12,
 		     (uint8_t[]){
 			     0,    1,    0,    1,    1,    0, /* from 0 to 1 us */
-			     0,                               /* no copies */
+			     0,    0,    0,    0,             /* no copies */
 			     12,   0,    1,    0,    1,    0, 1,    0,    1,    0,    1,    0, 1,
 			     2,    23,   1,                      /* thread 1 */
 			     1,    0,                            /* none at 0 us */
@@ -519,7 +523,7 @@ static void test_large_sizes(void)
 												  latest */
 			     0,    0,    0,    0, /* no far blocks */
 		     },
-		     62);
+		     65);
 	end();
 }
 
@@ -531,9 +535,9 @@ static void test_coarse_times(void)
 	static uint8_t payload[600] = {0, 0x80, 0x32, 0, 16, 4,
 				       0, /* from 0 to 6400 us, no allocations before */
 				       /* three events, then 4897 like the one before */
-				       4, 3, 0xa1, 0x26, 1, 3, 0, 0, 0, /* allocations */
-				       3, 0xc7, 0x4c, 1};               /* 2 * 4899 + 1, thread 1 */
-	size_t at = 20;
+				       1, 3, 2, 0xa1, 0x26, 1, 1, 1, 0, 3, 0, 0, 0, /* allocations */
+				       3, 0xc7, 0x4c, 1}; /* 2 * 4899 + 1, thread 1 */
+	size_t at = 24;
 	begin();
 	for (uint64_t i = 0; i < EVENTS; i++)
 		item(HS_ITEM_ALLOC, 0, i < DENSE ? 1 + i : DENSE + (i - DENSE + 1) * 16, 0x10000 + i * 16, 8,
@@ -579,7 +583,7 @@ static void test_far(void)
 			     0, 1, 0, 1, 1, 0, /* from 0 to 1 us */
 			     /* three events, 197 like the one before; one, of thread 2, and seven like that:
 			      * ends of far blocks are alike */
-			     7, 3, 0xc5, 1, 1, 1, 7, 1,
+			     2, 3, 1, 3, 0xc5, 1, 7, 2, 1, 1, 2, 0, 0,
 			     /* allocations, a far block that ends, one seven lanes on */
 			     5, 0, 0, 0, 1, 29, 5, 0x8f, 3, 1, 17, 2,         /* 200 events, then nine */
 			     1, 0,                                            /* none at 0 us */
@@ -590,7 +594,7 @@ static void test_far(void)
 			     0,                                               /* highest: all are 0; */
 			     8, 7, 7, 7, 7, 7, 7, 7, 7,                       /* lanes */
 		     },
-		     67);
+		     72);
 	end();
 }
 
@@ -606,9 +610,9 @@ static void test_very_far(void)
 	write_out();
 	lseek(file, first, SEEK_SET);
 	/* 2^24 blocks are younger: 2^25. The last before the payload is 2^24 + 1 further on. */
-	check_member(HS_MEMBER_EVENTS, 1, (uint8_t[]){1, 0, 1, 1, 1,    0,    0,    1,    1, 2, 1, 1,
-						      0, 0, 0, 4, 0x80, 0x80, 0x80, 0x10, 0, 0, 0, 0},
-		     24);
+	check_member(HS_MEMBER_EVENTS, 1, (uint8_t[]){1, 0, 1, 1, 1, 0,    0,    0,    0,    0, 1, 1, 2, 1,
+						      1, 0, 0, 0, 4, 0x80, 0x80, 0x80, 0x10, 0, 0, 0, 0},
+		     27);
 	end();
 }
 
@@ -629,7 +633,7 @@ static void test_sizes_apart(void)
 	check_member(HS_MEMBER_EVENTS, 5,
 		     (uint8_t[]){
 			     0, 1, 0,  1,    1, 1,             /* from 0 to 1 us; sizes apart */
-			     0,                                /* no copies */
+			     0, 0, 0,  0,                      /* no copies */
 			     5, 0, 0,  2,    2, 0,             /* both reallocs have the same kind */
 			     4, 7, 1,  1,    2,                /* four events of thread 1, one of thread 2 */
 			     1, 0,                             /* none at 0 us */
@@ -641,7 +645,7 @@ static void test_sizes_apart(void)
 			     2, 0, 0,  2,    0, 0,          2, 1, 0, /* 0 as before the payload, the latest */
 			     0, 0, 0,  0,                            /* no far blocks */
 		     },
-		     63);
+		     66);
 	end();
 }
 
