@@ -181,9 +181,9 @@ static void write_packed(struct writer *w)
 		2, 4,  0, 2,  6, 4,  2, 2,
 		4, 2,  0, 0,         /* four events, six of those two before; four of those four before */
 		4, 0,  1, 0,  2,     /* allocation, free, allocation, move */
-		5, 5,  1, 1,  2, 18, /* threads 1, 2, 1: three, one and ten events */
+		5, 5,  1, 1,  9, 18, /* threads 1, 9, 1: three, one and ten events */
 		3, 4,  3, 1, /* four events in the first unit, one in the second; the rest in the fourth */
-		3, 3,  0, 0,  3, 11, 0, 101, /* node 1; 10 bytes, the same, 100 */
+		3, 3,  1, 1,  3, 11, 0, 101, /* nodes 1, 1, none; 10 bytes, the same, 100 */
 		2, 0,  0, 0,  0, 0,  0};
 	struct bytes copy = {(uint8_t *)payload, sizeof payload, sizeof payload};
 	write_header(w);
@@ -219,6 +219,11 @@ static void write_apart(struct writer *w)
 	count_allocation(w, 1);
 	count_allocation(w, 1);
 	count_allocation(w, 2);
+	for (int i = 1; i <= 2; i++) {
+		w->previous_node[i] = w->lanes[i].successor[0] = 1;
+		w->lanes[i].last_size[1] = i == 1 ? 20 : 30;
+	}
+	w->lanes[1].successor[1] = 1;
 	for (int i = 0; i < 100; i++)
 		blocks[i] = event_alloc(w, 1, 1, 1, 8);
 	for (int i = 0; i < 20; i++)
