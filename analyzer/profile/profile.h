@@ -4,6 +4,7 @@
  *   events.c     columns of an events member -> arrays; ahead.c: that and tracker.c, ahead of the replay
  *   tracker.c    which block (blocks.c) each event begins or ends, and which group counts it
  *   replay.c     events -> counts per group of nodes, timeline, histograms; one sequential pass
+ *   replay_nodes.c  the simpler pass by nodes (node_counts.c), where nobody asks for maxima or histograms
  *   counts.c     the same counts of a file that has them instead of events
  *   profile.c    frames, stacks and names; loads all but the events
  *   fold.c       which frames are allocator or container internals

@@ -49,7 +49,7 @@ def wide_recording(build, tmp_path, sites):
 
 
 # instructions a site, from the file to the output
-@pytest.mark.parametrize("what, most", [("print", 5100), ("json", 11000), ("dhat", 9500), ("speedscope", 9000)])
+@pytest.mark.parametrize("what, most", [("print", 5000), ("json", 11000), ("dhat", 9500), ("speedscope", 9000)])
 def test_sites(build, tmp_path, what, most):
     command = ["print"] if what == "print" else ["export", "--format", what, "-o", tmp_path / "out"]
     counts = []
@@ -68,12 +68,13 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"""
 
 
 def test_memory_of_sites(build, tmp_path):
+    """At the least: how many events are read ahead, and what is given back before the rest is needed, is a matter of luck."""
     peaks = []
     for sites in (20000, 120000):
         command = [build / "analyzer" / "cli" / "heapscope", "print", wide_recording(build, tmp_path, sites)]
-        done = subprocess.run([sys.executable, "-c", PEAK_KIB, *command], env=clean_environment(), capture_output=True, text=True,
-                              check=True)
-        peaks.append(1024 * int(done.stdout))
+        runs = [subprocess.run([sys.executable, "-c", PEAK_KIB, *command], env=clean_environment(), capture_output=True, text=True,
+                               check=True) for _ in range(7)]
+        peaks.append(1024 * min(int(done.stdout) for done in runs))
     a_site = (peaks[1] - peaks[0]) / 100000
     print(f"{a_site:.0f} bytes resident a site")
-    assert 300 < a_site <= 560
+    assert 300 < a_site <= 460
