@@ -79,7 +79,7 @@ class Run:
         self.process.stdin.close()
 
 
-TIMES = 3  # of the columns of an events member
+TIMES = 6  # of the columns of an events member
 
 
 def deflated_sizes(data):
@@ -92,7 +92,7 @@ def deflated_sizes(data):
             for _ in range(5):
                 cursor.varint()
             apart = cursor.varint()
-            columns = [cursor.bytes(cursor.varint()) for _ in range(18 if apart else 11)]
+            columns = [cursor.bytes(cursor.varint()) for _ in range(21 if apart else 14)]
             assert cursor.done()
             times += len(zlib.compress(columns[TIMES], 1))
             others += len(zlib.compress(b"".join(columns[:TIMES] + columns[TIMES + 1:]), 1))
