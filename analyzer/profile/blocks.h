@@ -20,6 +20,9 @@ struct hs_block {
 
 #define HS_BLOCK_DEAD UINT32_MAX
 
+/* Of functions for loops over events, and what is constant in them: the pass, where sizes stand, births. */
+#define HS_IN_LOOP static inline __attribute__((always_inline))
+
 enum { HS_PAGE_BLOCKS = 256, HS_PAGE_WORDS = HS_PAGE_BLOCKS / 64, HS_SHELF_PAGES = 4096 };
 
 /* Of the thread page->thread. */
@@ -84,16 +87,14 @@ void hs_blocks_tidy(struct hs_blocks *blocks, uint64_t number);
 bool hs_blocks_end_apart(const struct hs_blocks *blocks, struct hs_page *page, unsigned place,
 			 struct hs_block *block);
 
-#define HS_BLOCKS_INLINE static inline __attribute__((always_inline))
-
-HS_BLOCKS_INLINE struct hs_birth *hs_page_births(struct hs_page *page)
+HS_IN_LOOP struct hs_birth *hs_page_births(struct hs_page *page)
 {
 	return (struct hs_birth *)&page->small[page->capacity];
 }
 
 /* Adds the next allocation's block. births: blocks->births. */
-HS_BLOCKS_INLINE void hs_blocks_begin(struct hs_blocks *blocks, bool births, uint64_t size, uint32_t group,
-				      uint32_t thread, uint64_t born_us, uint64_t born_bytes)
+HS_IN_LOOP void hs_blocks_begin(struct hs_blocks *blocks, bool births, uint64_t size, uint32_t group,
+				uint32_t thread, uint64_t born_us, uint64_t born_bytes)
 {
 	unsigned place = (unsigned)(blocks->count % HS_PAGE_BLOCKS);
 	if (place == 0)
@@ -113,8 +114,7 @@ HS_BLOCKS_INLINE void hs_blocks_begin(struct hs_blocks *blocks, bool births, uin
 
 /* Ends the live block of that number and copies it. Returns false if there is none. births: blocks->births.
  */
-HS_BLOCKS_INLINE bool hs_blocks_end(struct hs_blocks *blocks, bool births, uint64_t number,
-				    struct hs_block *block)
+HS_IN_LOOP bool hs_blocks_end(struct hs_blocks *blocks, bool births, uint64_t number, struct hs_block *block)
 {
 	if (number >= blocks->count)
 		return false;

@@ -57,6 +57,8 @@ void hs_node_table_forget_peak(struct hs_node_table *table);
  * then. */
 void hs_node_table_finish(struct hs_node_table *table, uint32_t peak_number, uint64_t now_us,
 			  const uint32_t *sum_of_node, struct hs_counts *all);
+
+/* Adds what is counted of a node to a sum of all counts. more: NULL if there is none of it. */
 static inline void hs_node_add_to(const struct hs_node_counts *counts, const struct hs_node_more *more,
 				  struct hs_counts *sum)
 {

@@ -16,9 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* For what is in the loop of a pass, which is constant in it. */
-#define IN_PASS static inline __attribute__((always_inline))
-
 static const struct hs_filter *filter_of(const struct hs_replay_state *state)
 {
 	return state->tracker.choice.filter;
@@ -35,14 +32,14 @@ static __attribute__((noinline)) void begin_group(struct hs_replay_state *state,
 	state->groups[group] = (struct hs_group_state){0};
 }
 
-IN_PASS struct hs_group_state *counts_of(struct hs_replay_state *state, uint32_t group, enum hs_pass pass)
+HS_IN_LOOP struct hs_group_state *counts_of(struct hs_replay_state *state, uint32_t group, enum hs_pass pass)
 {
 	return pass == HS_PASS_FULL && group == HS_LEFT_OUT ? &state->rest : &state->groups[group];
 }
 
 /* After a block began: has the group, has the heap reached its maximum? */
-IN_PASS void check_maxima(struct hs_replay_state *state, struct hs_heap *heap, struct hs_group_state *counts,
-			  uint64_t now_us, enum hs_pass pass)
+HS_IN_LOOP void check_maxima(struct hs_replay_state *state, struct hs_heap *heap,
+			     struct hs_group_state *counts, uint64_t now_us, enum hs_pass pass)
 {
 	uint64_t live_bytes = counts->allocated_bytes - counts->ended_bytes;
 	if (live_bytes >= counts->max_bytes) {
@@ -77,8 +74,9 @@ static void count_selected(struct hs_replay_state *state, struct hs_heap *heap, 
 }
 
 /* Returns the counts that the block went to. */
-IN_PASS struct hs_group_state *begin_block(struct hs_replay_state *state, struct hs_heap *heap,
-					   const struct hs_event *event, uint64_t now_us, enum hs_pass pass)
+HS_IN_LOOP struct hs_group_state *begin_block(struct hs_replay_state *state, struct hs_heap *heap,
+					      const struct hs_event *event, uint64_t now_us,
+					      enum hs_pass pass)
 {
 	uint32_t group = event->node;
 	uint64_t size = event->bytes;
@@ -136,8 +134,8 @@ static void end_selected(struct hs_replay_state *state, struct hs_heap *heap, st
 }
 
 /* Returns the counts that the block came from. */
-IN_PASS struct hs_group_state *end_block(struct hs_replay_state *state, struct hs_heap *heap,
-					 struct hs_ended block, uint64_t now_us, enum hs_pass pass)
+HS_IN_LOOP struct hs_group_state *end_block(struct hs_replay_state *state, struct hs_heap *heap,
+					    struct hs_ended block, uint64_t now_us, enum hs_pass pass)
 {
 	if (pass == HS_PASS_FULL && block.group != HS_LEFT_OUT)
 		end_selected(state, heap, block, now_us);
@@ -154,8 +152,8 @@ IN_PASS struct hs_group_state *end_block(struct hs_replay_state *state, struct h
 /* ---- events ---------------------------------------------------------------------------------------------
  */
 
-IN_PASS void count_free(struct hs_replay_state *state, struct hs_heap *heap, const struct hs_event *event,
-			uint64_t lived_us, uint64_t now_us, enum hs_pass pass)
+HS_IN_LOOP void count_free(struct hs_replay_state *state, struct hs_heap *heap, const struct hs_event *event,
+			   uint64_t lived_us, uint64_t now_us, enum hs_pass pass)
 {
 	struct hs_ended block = {event->bytes, lived_us, event->node};
 	struct hs_group_state *counts = end_block(state, heap, block, now_us, pass);
@@ -171,8 +169,9 @@ IN_PASS void count_free(struct hs_replay_state *state, struct hs_heap *heap, con
 }
 
 /* The old block ends and the new one begins in one step: maxima see only the outcome. */
-IN_PASS void count_realloc(struct hs_replay_state *state, struct hs_heap *heap, const struct hs_event *event,
-			   const struct hs_ended *old, uint64_t now_us, enum hs_pass pass)
+HS_IN_LOOP void count_realloc(struct hs_replay_state *state, struct hs_heap *heap,
+			      const struct hs_event *event, const struct hs_ended *old, uint64_t now_us,
+			      enum hs_pass pass)
 {
 	end_block(state, heap, *old, now_us, pass);
 	struct hs_group_state *counts = begin_block(state, heap, event, now_us, pass);
@@ -186,8 +185,8 @@ IN_PASS void count_realloc(struct hs_replay_state *state, struct hs_heap *heap, 
 }
 
 /* Before anything is counted of an event. */
-IN_PASS void see_event(struct hs_replay_state *state, struct hs_heap *heap, uint64_t number, uint64_t now_us,
-		       enum hs_pass pass)
+HS_IN_LOOP void see_event(struct hs_replay_state *state, struct hs_heap *heap, uint64_t number,
+			  uint64_t now_us, enum hs_pass pass)
 {
 	const struct hs_filter *filter = filter_of(state);
 	const struct hs_watch *watch = state->tracker.how.watch;
@@ -204,7 +203,7 @@ IN_PASS void see_event(struct hs_replay_state *state, struct hs_heap *heap, uint
 }
 
 /* Counts the events of one member that could be tracked. */
-IN_PASS void count_member(struct hs_replay_state *state, const struct hs_events *events, enum hs_pass pass)
+HS_IN_LOOP void count_member(struct hs_replay_state *state, const struct hs_events *events, enum hs_pass pass)
 {
 	struct hs_heap heap = state->heap; /* in registers, as far as they go */
 	struct hs_events_walk walk = hs_events_walk(events);
@@ -315,7 +314,7 @@ static void start_tracker(struct hs_tracker *tracker, const struct hs_profile *p
 	tracker->begun = hs_allocate_zero(group_count, sizeof *tracker->begun);
 }
 
-/* Room for so many nodes' counts costs nothing until they come: it is never moved then. */
+/* Room for so many nodes' counts costs nothing until they come: it is mostly never moved then. */
 enum { NODES_AT_ONCE = 1 << 20 };
 
 static void start_state(struct hs_replay_state *state, const struct hs_profile *profile,

@@ -1,9 +1,6 @@
 /* The second half of the replay by nodes (node_counts.h). */
 #include "replay_state.h"
 
-/* For what is in the loop. */
-#define IN_LOOP static inline __attribute__((always_inline))
-
 static __attribute__((noinline)) void note_peak(struct hs_node_table *nodes, struct hs_heap *heap,
 						uint64_t now_us)
 {
@@ -17,8 +14,8 @@ static __attribute__((noinline)) void note_peak(struct hs_node_table *nodes, str
 }
 
 /* Returns the counts that the block went to. */
-IN_LOOP struct hs_node_counts *begin_block(struct hs_node_table *nodes, struct hs_heap *heap,
-					   const struct hs_event *event, uint64_t now_us)
+HS_IN_LOOP struct hs_node_counts *begin_block(struct hs_node_table *nodes, struct hs_heap *heap,
+					      const struct hs_event *event, uint64_t now_us)
 {
 	if (__builtin_expect(event->kind & HS_EVENT_FIRST, 0))
 		hs_node_table_add(nodes);
@@ -38,8 +35,8 @@ IN_LOOP struct hs_node_counts *begin_block(struct hs_node_table *nodes, struct h
 }
 
 /* Returns the counts that the block came from. */
-IN_LOOP struct hs_node_counts *end_block(struct hs_node_table *nodes, struct hs_heap *heap, uint32_t node,
-					 uint64_t bytes, uint64_t now_us)
+HS_IN_LOOP struct hs_node_counts *end_block(struct hs_node_table *nodes, struct hs_heap *heap, uint32_t node,
+					    uint64_t bytes, uint64_t now_us)
 {
 	struct hs_node_counts *counts = &nodes->counts[node];
 	hs_node_save_peak(counts, (uint32_t)heap->peak_number);
@@ -51,8 +48,8 @@ IN_LOOP struct hs_node_counts *end_block(struct hs_node_table *nodes, struct hs_
 	return counts;
 }
 
-IN_LOOP void count_free(struct hs_node_table *nodes, struct hs_heap *heap, const struct hs_event *event,
-			uint64_t now_us)
+HS_IN_LOOP void count_free(struct hs_node_table *nodes, struct hs_heap *heap, const struct hs_event *event,
+			   uint64_t now_us)
 {
 	struct hs_node_counts *counts = end_block(nodes, heap, event->node, event->bytes, now_us);
 	if (event->kind & HS_EVENT_TEMPORARY) {
@@ -76,9 +73,9 @@ static void count_realloc(struct hs_node_table *nodes, struct hs_heap *heap, con
 }
 
 /* Some events of a run and of a unit of time; at: step * the events of the unit before them. */
-IN_LOOP void count_some(struct hs_replay_state *state, struct hs_heap *heap, const struct hs_event *event,
-			uint32_t count, const struct hs_time_unit *unit, uint64_t at, bool one_point,
-			const struct hs_ended **ended)
+HS_IN_LOOP void count_some(struct hs_replay_state *state, struct hs_heap *heap, const struct hs_event *event,
+			   uint32_t count, const struct hs_time_unit *unit, uint64_t at, bool one_point,
+			   const struct hs_ended **ended)
 {
 	struct hs_node_table *nodes = state->nodes;
 	uint64_t start_us = unit->start_us, step = unit->step;

@@ -13,9 +13,6 @@
 /* Of a table as large only those pages should be there that a lane needs. */
 enum { SPARSE_BYTES = 256 << 10 };
 
-/* For loops over the events of a run, and what is constant in them: pass, and where sizes stand. */
-#define IN_LOOP static inline __attribute__((always_inline))
-
 static uint64_t allocations_begun(const struct hs_tracker *tracker)
 {
 	uint64_t count = 0;
@@ -152,7 +149,7 @@ static void add_place(struct hs_tracker_lane *lane, uint32_t node)
 	lane->place_of_node[node] = place;
 }
 
-IN_LOOP uint32_t find_place(struct turn *turn, uint32_t node)
+HS_IN_LOOP uint32_t find_place(struct turn *turn, uint32_t node)
 {
 	struct hs_tracker_lane *lane = turn->lane;
 	if (__builtin_expect(lane->place_of_node[node] == 0, 0) && node) {
@@ -162,13 +159,13 @@ IN_LOOP uint32_t find_place(struct turn *turn, uint32_t node)
 	return lane->place_of_node[node];
 }
 
-IN_LOOP uint32_t latest_node(const struct turn *turn)
+HS_IN_LOOP uint32_t latest_node(const struct turn *turn)
 {
 	return turn->lane->node_of_place[turn->latest_place];
 }
 
 /* Where the block is that the event ends. */
-IN_LOOP struct hs_tracker_lane *ended_home(const struct turn *turn, unsigned further)
+HS_IN_LOOP struct hs_tracker_lane *ended_home(const struct turn *turn, unsigned further)
 {
 	size_t place = (size_t)(turn->lane - turn->tracker->lanes);
 	return __builtin_expect(further == 0, 1) ? turn->lane
@@ -176,14 +173,14 @@ IN_LOOP struct hs_tracker_lane *ended_home(const struct turn *turn, unsigned fur
 }
 
 /* What an event's code stands for. */
-IN_LOOP uint64_t whole_code(const struct turn *turn, uint32_t code)
+HS_IN_LOOP uint64_t whole_code(const struct turn *turn, uint32_t code)
 {
 	return __builtin_expect(code < HS_CODE_LARGE, 1) ? code : turn->events->large[code - HS_CODE_LARGE];
 }
 
 /* The number of the block that the event ends. */
-IN_LOOP uint64_t decode_end(const struct turn *turn, const struct hs_tracker_lane *home, unsigned further,
-			    const struct hs_event *event)
+HS_IN_LOOP uint64_t decode_end(const struct turn *turn, const struct hs_tracker_lane *home, unsigned further,
+			       const struct hs_event *event)
 {
 	uint64_t code = whole_code(turn, event->ended);
 	uint64_t *last_ended = &turn->lane->last_ended[further];
@@ -208,7 +205,7 @@ static bool take_size(struct hs_events *events, size_t lane, uint32_t node, stru
 }
 
 /* Turns to the event's node and tells the block's size. Returns NULL, or what is wrong. */
-IN_LOOP const char *decode_beginning(struct turn *turn, struct hs_event *event, uint64_t *size)
+HS_IN_LOOP const char *decode_beginning(struct turn *turn, struct hs_event *event, uint64_t *size)
 {
 	uint32_t place = turn->remembered[turn->latest_place].successor;
 	if (event->node != 0) {
@@ -238,26 +235,26 @@ IN_LOOP const char *decode_beginning(struct turn *turn, struct hs_event *event, 
 
 /* The group of the latest node's block, which is about to begin. The event tells if it is the group's first.
  */
-IN_LOOP uint32_t choose_group(struct turn *turn, struct hs_event *event, uint64_t size, enum hs_pass pass)
+HS_IN_LOOP uint32_t choose_group(struct turn *turn, struct hs_event *event, uint64_t size, enum hs_pass pass)
 {
 	struct hs_remembered *own = &turn->remembered[turn->latest_place];
 	uint32_t group;
 	bool first = false;
-	if (pass != HS_PASS_FULL && __builtin_expect(own->group != 0, 1))
-		return own->group - 1;
-	if (pass == HS_PASS_FULL)
+	if (pass == HS_PASS_FULL) {
 		group = choose_part(turn->tracker, turn->lane, latest_node(turn), size, &first);
-	else
+	} else {
+		if (__builtin_expect(own->group != 0, 1))
+			return own->group - 1;
 		group = use_node(turn->tracker, turn->lane, latest_node(turn), &first);
-	if (pass != HS_PASS_FULL)
 		own->group = group + 1;
+	}
 	if (first)
 		event->kind += HS_EVENT_FIRST;
 	return group;
 }
 
 /* Writes it over the event's codes. The kind has nothing of lanes any more. */
-IN_LOOP void begin_block(struct turn *turn, struct hs_event *event, uint64_t size, enum hs_pass pass)
+HS_IN_LOOP void begin_block(struct turn *turn, struct hs_event *event, uint64_t size, enum hs_pass pass)
 {
 	struct hs_blocks *blocks = &turn->lane->blocks;
 	uint32_t group = choose_group(turn, event, size, pass);
@@ -270,7 +267,7 @@ IN_LOOP void begin_block(struct turn *turn, struct hs_event *event, uint64_t siz
 }
 
 /* Of a block that an event ends. Returns the time it lived, if somebody asks. */
-IN_LOOP uint64_t end_life(const struct turn *turn, const struct hs_block *block, enum hs_pass pass)
+HS_IN_LOOP uint64_t end_life(const struct turn *turn, const struct hs_block *block, enum hs_pass pass)
 {
 	if (pass == HS_PASS_NODES)
 		return 0;
@@ -280,7 +277,7 @@ IN_LOOP uint64_t end_life(const struct turn *turn, const struct hs_block *block,
 	return lived_us;
 }
 
-IN_LOOP void note_ended(struct turn *turn, const struct hs_block *block, uint64_t lived_us)
+HS_IN_LOOP void note_ended(struct turn *turn, const struct hs_block *block, uint64_t lived_us)
 {
 	struct hs_events *events = turn->events;
 	events->ended[events->ended_count++] = (struct hs_ended){block->size, lived_us, block->group};
@@ -289,7 +286,7 @@ IN_LOOP void note_ended(struct turn *turn, const struct hs_block *block, uint64_
 static const char *const no_such_block = "an event ends a block that is not live";
 
 /* Returns NULL, or what is wrong. */
-IN_LOOP const char *track_free(struct turn *turn, struct hs_event *event, enum hs_pass pass)
+HS_IN_LOOP const char *track_free(struct turn *turn, struct hs_event *event, enum hs_pass pass)
 {
 	struct hs_block block;
 	unsigned further = event->kind / HS_EVENT_KINDS;
@@ -307,7 +304,7 @@ IN_LOOP const char *track_free(struct turn *turn, struct hs_event *event, enum h
 	return NULL;
 }
 
-IN_LOOP const char *track_allocation(struct turn *turn, struct hs_event *event, enum hs_pass pass)
+HS_IN_LOOP const char *track_allocation(struct turn *turn, struct hs_event *event, enum hs_pass pass)
 {
 	uint64_t size;
 	const char *wrong = decode_beginning(turn, event, &size);
@@ -316,7 +313,7 @@ IN_LOOP const char *track_allocation(struct turn *turn, struct hs_event *event, 
 	return wrong;
 }
 
-IN_LOOP const char *track_realloc(struct turn *turn, struct hs_event *event, enum hs_pass pass)
+HS_IN_LOOP const char *track_realloc(struct turn *turn, struct hs_event *event, enum hs_pass pass)
 {
 	struct hs_block block;
 	uint64_t size;
@@ -335,9 +332,9 @@ IN_LOOP const char *track_realloc(struct turn *turn, struct hs_event *event, enu
 }
 
 /* The events of a run, up to lane->next. Returns the one at which something is wrong, or lane->next. */
-IN_LOOP struct hs_event *track_run_of(struct hs_tracker *tracker, struct hs_tracker_lane *lane,
-				      struct hs_events *events, struct hs_event *event, bool sizes_apart,
-				      enum hs_pass pass)
+HS_IN_LOOP struct hs_event *track_run_of(struct hs_tracker *tracker, struct hs_tracker_lane *lane,
+					 struct hs_events *events, struct hs_event *event, bool sizes_apart,
+					 enum hs_pass pass)
 {
 	struct turn turn = {
 		.tracker = tracker,

@@ -79,9 +79,6 @@ class Run:
         self.process.stdin.close()
 
 
-TIMES = 6  # of the columns of an events member
-
-
 def deflated_sizes(data):
     """What the times of the events of a piece of a file take, deflated, and all else of them. How the former shrink depends on what else
     the machine does; so does whether the recorder takes the time to deflate."""
@@ -91,11 +88,9 @@ def deflated_sizes(data):
             cursor = recording_format.Cursor(payload)
             for _ in range(5):
                 cursor.varint()
-            apart = cursor.varint()
-            columns = [cursor.bytes(cursor.varint()) for _ in range(21 if apart else 14)]
-            assert cursor.done()
-            times += len(zlib.compress(columns[TIMES], 1))
-            others += len(zlib.compress(b"".join(columns[:TIMES] + columns[TIMES + 1:]), 1))
+            columns = [column.data for column in recording_format.event_columns(cursor)[0]]
+            times += len(zlib.compress(columns.pop(recording_format.TIMES), 1))
+            others += len(zlib.compress(b"".join(columns), 1))
     return times, others
 
 

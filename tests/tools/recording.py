@@ -63,6 +63,20 @@ class Cursor:
         return self.at == len(self.data)
 
 
+EVENT_COLUMNS = 14
+THREADS, TIMES, SIZES = 5, 6, 8  # some of them
+
+
+def event_columns(cursor):
+    """The columns of a payload of events, as cursors, and whether sizes stand apart, in SIZE_PARTS columns; the cursor stands where it
+    is told which."""
+    apart = cursor.varint()
+    assert apart in (0, 1)
+    columns = [Cursor(cursor.bytes(cursor.varint())) for _ in range(EVENT_COLUMNS + (SIZE_PARTS - 1 if apart else 0))]
+    assert cursor.done()
+    return columns, apart
+
+
 def event_codes(columns, items):
     """[(kind, lanes from the event's to the ended block's, code of the node, of the size, of the ended block)] of a payload, lane
     by lane. The column of sizes is None if they stand apart."""
@@ -251,15 +265,13 @@ class Recording:
             assert cursor.varint() == time
             last_time = time + cursor.varint()
             assert cursor.varint() == number
-            unit, grain, apart = cursor.varint(), cursor.varint(), cursor.varint()
-            assert apart in (0, 1)
-            columns = [Cursor(cursor.bytes(cursor.varint())) for _ in range(21 if apart else 14)]
+            unit, grain = cursor.varint(), cursor.varint()
+            columns, apart = event_columns(cursor)
             if apart:
-                columns[8:8 + SIZE_PARTS], size_parts = [None], columns[8:8 + SIZE_PARTS]
-            assert cursor.done()
-            times = iter(event_times(columns[6], items, time, last_time, unit, grain))
+                columns[SIZES:SIZES + SIZE_PARTS], size_parts = [None], columns[SIZES:SIZES + SIZE_PARTS]
+            times = iter(event_times(columns[TIMES], items, time, last_time, unit, grain))
             time = last_time
-            runs = thread_runs(columns[5], items)
+            runs = thread_runs(columns[THREADS], items)
             lane_events = [0] * LANES
             for thread, length in runs:
                 lane_events[thread % LANES] += length
