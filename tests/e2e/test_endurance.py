@@ -89,7 +89,7 @@ def deflated_sizes(data):
             for _ in range(5):
                 cursor.varint()
             columns = [column.data for column in recording_format.event_columns(cursor)[0]]
-            times += len(zlib.compress(columns.pop(recording_format.TIMES), 1))
+            times += len(zlib.compress(columns.pop(recording_format.TIME_COLUMN), 1))
             others += len(zlib.compress(b"".join(columns), 1))
     return times, others
 

@@ -64,7 +64,7 @@ class Cursor:
 
 
 EVENT_COLUMNS = 14
-THREADS, TIMES, SIZES = 5, 6, 8  # some of them
+THREAD_COLUMN, TIME_COLUMN, SIZE_COLUMN = 5, 6, 8
 
 
 def event_columns(cursor):
@@ -268,10 +268,10 @@ class Recording:
             unit, grain = cursor.varint(), cursor.varint()
             columns, apart = event_columns(cursor)
             if apart:
-                columns[SIZES:SIZES + SIZE_PARTS], size_parts = [None], columns[SIZES:SIZES + SIZE_PARTS]
-            times = iter(event_times(columns[TIMES], items, time, last_time, unit, grain))
+                columns[SIZE_COLUMN:SIZE_COLUMN + SIZE_PARTS], size_parts = [None], columns[SIZE_COLUMN:SIZE_COLUMN + SIZE_PARTS]
+            times = iter(event_times(columns[TIME_COLUMN], items, time, last_time, unit, grain))
             time = last_time
-            runs = thread_runs(columns[THREADS], items)
+            runs = thread_runs(columns[THREAD_COLUMN], items)
             lane_events = [0] * LANES
             for thread, length in runs:
                 lane_events[thread % LANES] += length
