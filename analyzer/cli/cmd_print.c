@@ -37,11 +37,12 @@ static int print(const struct arguments *arguments, const char *path, const stru
 	/* never closed: the process ends, which gives memory back faster */
 	static struct hs_opened opened;
 	static struct hs_showing showing;
+	static struct hs_groups groups;
 	struct hs_text text = {0};
 	/* the tables of sites and their stacks show few of them */
 	bool few = !arguments->json && !arguments->views;
 	int result = few ? hs_open_begin(&opened, path, hiding, filter, &arguments->suppress, arguments->raw,
-					 &showing)
+					 &showing, &groups)
 			 : hs_open(&opened, path, hiding, filter, &arguments->suppress, arguments->raw);
 	if (result != 0)
 		return HS_EXIT_DATA;
@@ -49,6 +50,7 @@ static int print(const struct arguments *arguments, const char *path, const stru
 		.profile = opened.profile,
 		.sites = &opened.sites,
 		.showing = few ? &showing : NULL,
+		.groups = few ? &groups : NULL,
 		.hiding = hiding,
 		.path = path,
 		.depth = arguments->depth,

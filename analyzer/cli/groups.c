@@ -1,7 +1,6 @@
 /* The rows of the report: sites grouped by the user's own line. */
 #include "cli/groups.h"
 
-#include "base/aside.h"
 #include "base/memory.h"
 #include "base/names.h"
 
@@ -67,7 +66,7 @@ static int compare_known_lines(const void *a, const void *b, void *lines)
 }
 
 /* The own frames of sites, numbered as they come. */
-struct own_frames {
+struct hs_own_frames {
 	uint32_t *of_site; /* of each site the number of its own frame */
 	uint32_t count;
 	uint32_t *frames; /* of each number; HS_NO_FRAME: of sites without frames */
@@ -77,18 +76,10 @@ struct own_frames {
 	struct hs_counts *counts;
 };
 
-struct making {
-	struct hs_groups *groups;
-	const struct hs_profile *profile;
-	const struct hs_sites *sites;
-	struct own_frames own;
-};
-
-static void find_own_frames(struct making *making)
+static struct hs_own_frames *find_own_frames(const struct hs_profile *profile, const struct hs_sites *sites)
 {
-	const struct hs_sites *sites = making->sites;
-	struct own_frames *own = &making->own;
-	uint32_t none = making->profile->frame_count;
+	struct hs_own_frames *own = hs_allocate_zero(1, sizeof(*own));
+	uint32_t none = profile->frame_count;
 	uint32_t *numbers = hs_allocate_zero((size_t)none + 1, sizeof(*numbers)); /* + 1 */
 	own->of_site = hs_allocate(((size_t)sites->count + 1) * sizeof(*own->of_site));
 	own->frames = hs_allocate(((size_t)none + 1) * sizeof(*own->frames));
@@ -107,20 +98,24 @@ static void find_own_frames(struct making *making)
 	own->order = hs_allocate_zero((size_t)own->count + 1, sizeof(*own->order));
 	own->line = hs_allocate_zero((size_t)own->count + 1, sizeof(*own->line));
 	own->counts = hs_allocate_zero((size_t)own->count + 1, sizeof(*own->counts));
+	return own;
 }
 
-static void free_own_frames(struct own_frames *own)
+static void free_own_frames(struct hs_own_frames *own)
 {
+	if (!own)
+		return;
 	free(own->of_site);
 	free(own->frames);
 	free(own->sites);
 	free(own->order);
 	free(own->line);
 	free(own->counts);
+	free(own);
 }
 
 /* Sorts own frames by their lines. Returns how many lines there are. */
-static uint32_t find_lines(struct own_frames *own, const struct hs_profile *profile)
+static uint32_t find_lines(struct hs_own_frames *own, const struct hs_profile *profile)
 {
 	uint32_t rank = 0;
 	struct own_line *lines = hs_allocate_zero((size_t)own->count + 1, sizeof(*lines));
@@ -150,23 +145,22 @@ static bool look_same(const struct hs_profile *profile, uint32_t a, uint32_t b)
 	return !profile->frames[a].file || hs_frames_compare(profile, a, b) == 0;
 }
 
-static void find_mixed(struct making *making)
+static void find_mixed(struct hs_groups *groups, const struct hs_profile *profile)
 {
-	const struct own_frames *own = &making->own;
+	const struct hs_own_frames *own = groups->own;
 	for (uint32_t i = 1; i < own->count; i++) {
 		uint32_t before = own->order[i - 1], after = own->order[i], line = own->line[after];
-		if (own->line[before] == line &&
-		    !look_same(making->profile, own->frames[before], own->frames[after]))
-			making->groups->items[line].mixed = true;
+		if (own->line[before] == line && !look_same(profile, own->frames[before], own->frames[after]))
+			groups->items[line].mixed = true;
 	}
 }
 
 /* Lists the sites of each group. */
-static void list_sites(struct making *making)
+static void list_sites(struct hs_groups *groups, const struct hs_sites *sites)
 {
-	struct hs_groups *groups = making->groups;
-	const struct own_frames *own = &making->own;
+	const struct hs_own_frames *own = groups->own;
 	uint32_t first = 0;
+	groups->sites = hs_allocate(((size_t)sites->count + 1) * sizeof(*groups->sites));
 	for (uint32_t i = 0; i < own->count; i++)
 		groups->items[own->line[i]].count += own->sites[i];
 	for (uint32_t g = 0; g < groups->count; g++) {
@@ -174,13 +168,12 @@ static void list_sites(struct making *making)
 		first += groups->items[g].count;
 		groups->items[g].count = 0;
 	}
-	for (uint32_t i = 0; i < making->sites->count; i++) {
+	for (uint32_t i = 0; i < sites->count; i++) {
 		struct hs_group *group = &groups->items[own->line[own->of_site[i]]];
 		groups->sites[group->first + group->count++] = i;
 	}
 	for (uint32_t g = 0; g < groups->count; g++)
-		groups->items[g].frame = making->sites->items[groups->sites[groups->items[g].first]].own;
-	find_mixed(making);
+		groups->items[g].frame = sites->items[groups->sites[groups->items[g].first]].own;
 }
 
 uint32_t hs_group_frame(const struct hs_groups *groups, const struct hs_sites *sites,
@@ -196,37 +189,39 @@ uint32_t hs_group_frame(const struct hs_groups *groups, const struct hs_sites *s
 	return sites->items[first].own;
 }
 
-/* By own frames, not lines: these are found meanwhile. */
-static void add_up_sites(void *context)
+struct hs_site_sums hs_groups_begin(struct hs_groups *groups, const struct hs_profile *profile,
+				    const struct hs_sites *sites)
 {
-	const struct making *making = context;
-	hs_sites_add_up(making->sites, making->own.of_site, making->own.counts);
+	*groups = (struct hs_groups){.own = find_own_frames(profile, sites)};
+	return (struct hs_site_sums){groups->own->of_site, groups->own->counts};
+}
+
+void hs_groups_finish(struct hs_groups *groups, const struct hs_profile *profile,
+		      const struct hs_sites *sites)
+{
+	struct hs_own_frames *own = groups->own;
+	groups->count = find_lines(own, profile);
+	groups->items = hs_allocate_zero((size_t)groups->count + 1, sizeof(*groups->items));
+	list_sites(groups, sites);
+	find_mixed(groups, profile);
+	for (uint32_t i = 0; i < own->count; i++)
+		hs_counts_add(&groups->items[own->line[i]].counts, &own->counts[i]);
+	free_own_frames(own);
+	groups->own = NULL;
 }
 
 void hs_groups_make(struct hs_groups *groups, const struct hs_profile *profile, const struct hs_sites *sites)
 {
-	struct making making = {.groups = groups, .profile = profile, .sites = sites};
-	struct own_frames *own = &making.own;
-	struct hs_aside aside = {0};
-	find_own_frames(&making);
-	if (sites->count >= HS_MANY_SITES)
-		hs_aside_begin(&aside, add_up_sites, &making);
-	else
-		add_up_sites(&making);
-	*groups = (struct hs_groups){.count = find_lines(own, profile)};
-	groups->sites = hs_allocate(((size_t)sites->count + 1) * sizeof(*groups->sites));
-	groups->items = hs_allocate_zero((size_t)groups->count + 1, sizeof(*groups->items));
-	list_sites(&making);
-	hs_aside_end(&aside);
-	for (uint32_t i = 0; i < own->count; i++)
-		hs_counts_add(&groups->items[own->line[i]].counts, &own->counts[i]);
-	free_own_frames(own);
+	struct hs_site_sums sums = hs_groups_begin(groups, profile, sites);
+	hs_sites_add_up(sites, &sums);
+	hs_groups_finish(groups, profile, sites);
 }
 
 void hs_groups_free(struct hs_groups *groups)
 {
 	free(groups->items);
 	free(groups->sites);
+	free_own_frames(groups->own);
 	*groups = (struct hs_groups){0};
 }
 

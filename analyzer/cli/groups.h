@@ -18,12 +18,18 @@ struct hs_group {
 struct hs_groups {
 	struct hs_group *items;
 	uint32_t count;
-	uint32_t *sites; /* indices of sites, ascending */
+	uint32_t *sites;           /* indices of sites, ascending */
+	struct hs_own_frames *own; /* not NULL: only begun; private */
 };
 
 /* So many sites are worth a thread. */
 enum { HS_MANY_SITES = 4096 };
 
+/* The two halves of it, between which the sites' counts are added up. */
+struct hs_site_sums hs_groups_begin(struct hs_groups *groups, const struct hs_profile *profile,
+				    const struct hs_sites *sites);
+void hs_groups_finish(struct hs_groups *groups, const struct hs_profile *profile,
+		      const struct hs_sites *sites);
 void hs_groups_make(struct hs_groups *groups, const struct hs_profile *profile, const struct hs_sites *sites);
 /* The own line of its first site, in the order of sites that are finished. */
 uint32_t hs_group_frame(const struct hs_groups *groups, const struct hs_sites *sites,

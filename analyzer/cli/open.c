@@ -1,6 +1,7 @@
 /* What the commands that read recordings begin with. */
 #include "cli/open.h"
 
+#include "cli/groups.h"
 #include "cli/report_shown.h"
 #include "cli/terminal.h"
 
@@ -42,7 +43,8 @@ struct beginning {
 	const struct hs_hiding *hiding;
 	const struct hs_profile *profile;
 	bool raw;
-	struct hs_showing *showing;
+	struct hs_showing *showing; /* NULL: sites are made as a whole */
+	struct hs_groups *groups;
 };
 
 static void hide(struct hs_profile *profile, void *context)
@@ -52,15 +54,16 @@ static void hide(struct hs_profile *profile, void *context)
 		hs_hiding_apply(beginning->hiding, profile);
 }
 
-static void start_showing(const struct hs_sites *sites, void *context)
+static struct hs_site_sums begin_report(const struct hs_sites *sites, void *context)
 {
 	const struct beginning *beginning = context;
 	hs_showing_start(beginning->showing, beginning->profile, sites, beginning->raw);
+	return hs_groups_begin(beginning->groups, beginning->profile, sites);
 }
 
 static int open_as(struct hs_opened *opened, const char *path, const struct hs_hiding *hiding,
 		   const struct hs_filter *filter, const struct hs_suppress *suppress, bool raw,
-		   struct hs_showing *showing)
+		   struct hs_showing *showing, struct hs_groups *groups)
 {
 	struct hs_error error = {{0}};
 	*opened = (struct hs_opened){.profile = showing ? load(path, true) : hs_open_profile(path, hiding)};
@@ -72,8 +75,8 @@ static int open_as(struct hs_opened *opened, const char *path, const struct hs_h
 		hs_open_close(opened);
 		return -1;
 	}
-	struct beginning beginning = {hiding, opened->profile, raw, showing};
-	struct hs_meanwhile meanwhile = {hide, start_showing, &beginning};
+	struct beginning beginning = {hiding, opened->profile, raw, showing, groups};
+	struct hs_meanwhile meanwhile = {hide, begin_report, &beginning};
 	int result = showing ? hs_sites_begin(opened->profile, raw, &meanwhile, &opened->sites, &error)
 			     : hs_sites_make(opened->profile, raw, &opened->sites, &error);
 	if (result != 0) {
@@ -91,14 +94,14 @@ static int open_as(struct hs_opened *opened, const char *path, const struct hs_h
 int hs_open(struct hs_opened *opened, const char *path, const struct hs_hiding *hiding,
 	    const struct hs_filter *filter, const struct hs_suppress *suppress, bool raw)
 {
-	return open_as(opened, path, hiding, filter, suppress, raw, NULL);
+	return open_as(opened, path, hiding, filter, suppress, raw, NULL, NULL);
 }
 
 int hs_open_begin(struct hs_opened *opened, const char *path, const struct hs_hiding *hiding,
 		  const struct hs_filter *filter, const struct hs_suppress *suppress, bool raw,
-		  struct hs_showing *showing)
+		  struct hs_showing *showing, struct hs_groups *groups)
 {
-	return open_as(opened, path, hiding, filter, suppress, raw, showing);
+	return open_as(opened, path, hiding, filter, suppress, raw, showing, groups);
 }
 
 void hs_open_close(struct hs_opened *opened)

@@ -7,6 +7,7 @@
 #include "profile/filter.h"
 
 struct hs_showing; /* report_shown.h */
+struct hs_groups;
 
 struct hs_opened {
 	struct hs_profile *profile;
@@ -23,10 +24,10 @@ struct hs_profile *hs_open_profile(const char *path, const struct hs_hiding *hid
  * -1 after a message. */
 int hs_open(struct hs_opened *opened, const char *path, const struct hs_hiding *hiding,
 	    const struct hs_filter *filter, const struct hs_suppress *suppress, bool raw);
-/* Likewise; but the sites are only begun, and `showing` is started. */
+/* Likewise; but the sites are only begun, as are `showing` and `groups`. */
 int hs_open_begin(struct hs_opened *opened, const char *path, const struct hs_hiding *hiding,
 		  const struct hs_filter *filter, const struct hs_suppress *suppress, bool raw,
-		  struct hs_showing *showing);
+		  struct hs_showing *showing, struct hs_groups *groups);
 void hs_open_close(struct hs_opened *opened);
 
 #endif

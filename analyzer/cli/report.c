@@ -447,7 +447,7 @@ static void add_report(struct hs_text *text, const struct hs_report *report)
 {
 	const struct hs_replay *replay = &report->sites->replay;
 	bool filtered = hs_report_is_filtered(report);
-	struct hs_groups groups;
+	struct hs_groups own_groups, *groups = report->groups ? report->groups : &own_groups;
 	struct hs_showing own = {0}, *showing = report->showing ? report->showing : &own;
 	if (!report->views && !report->showing)
 		hs_showing_start(&own, report->profile, report->sites, report->raw);
@@ -455,21 +455,24 @@ static void add_report(struct hs_text *text, const struct hs_report *report)
 	add_facts(text, report);
 	add_warnings(text, report);
 	hs_text_add(text, "\n");
-	hs_groups_make(&groups, report->profile, report->sites);
+	if (report->groups)
+		hs_groups_finish(groups, report->profile, report->sites);
+	else
+		hs_groups_make(groups, report->profile, report->sites);
 	if (!hs_counts_any(filtered ? &replay->all.counts : &replay->totals.counts)) {
 		hs_text_add(text, "  No allocation was recorded.\n\n");
-		add_notes(text, report, &groups);
+		add_notes(text, report, groups);
 	} else {
 		if (filtered)
 			hs_report_selection(text, report);
 		else
 			add_headline(text, report);
 		if (hs_counts_any(&replay->totals.counts))
-			add_selected(text, report, &groups, showing);
+			add_selected(text, report, groups, showing);
 	}
 	hs_showing_wait(showing);
 	hs_showing_free(&own);
-	hs_groups_free(&groups);
+	hs_groups_free(groups);
 }
 
 void hs_report_text(struct hs_text *text, const struct hs_report *report)

@@ -56,7 +56,8 @@ struct hs_report {
 	unsigned views; /* bits: 1 << enum hs_view */
 	bool sorted;    /* by `sort`; else the tables that most people want */
 	bool raw, utf8;
-	struct hs_showing *showing;    /* NULL, or what hs_showing_start has begun */
+	struct hs_showing *showing;    /* NULL, or what hs_showing_start has begun, */
+	struct hs_groups *groups;      /* and hs_groups_begin */
 	_Atomic(char *) *simple_names; /* NULL, or what hs_name_simple made of each function, by its string */
 };
 

@@ -127,15 +127,13 @@ static inline uint32_t add_short_callers(const struct hs_showing *showing, uint3
 	return hash;
 }
 
-static uint32_t *hash_nodes(const struct hs_showing *showing)
+static void hash_nodes(const struct hs_showing *showing, uint32_t *hashes)
 {
 	const struct hs_profile *profile = showing->profile;
-	uint32_t *hashes = hs_allocate_filled(profile->node_count * sizeof(*hashes));
 	hashes[0] = HASH_OF_START;
 	for (uint32_t id = 1; id < profile->node_count; id++)
 		hashes[id] = add_short_callers(showing, hashes[profile->nodes[id].parent],
 					       (struct hs_rest){id, 0});
-	return hashes;
 }
 
 static uint32_t hash_of_callers(const struct hs_showing *showing, const struct hs_site *site)
@@ -240,8 +238,11 @@ static void look(void *context)
 {
 	struct hs_showing *showing = context;
 	showing->looks = find_looks(showing->profile);
-	if (!showing->raw && showing->sites->making)
-		showing->hashes = hash_nodes(showing);
+	if (showing->raw)
+		return;
+	showing->hashes = hs_sites_spare(showing->sites);
+	if (showing->hashes)
+		hash_nodes(showing, showing->hashes);
 }
 
 void hs_showing_start(struct hs_showing *showing, const struct hs_profile *profile,
@@ -263,5 +264,4 @@ void hs_showing_free(struct hs_showing *showing)
 {
 	hs_showing_wait(showing);
 	free(showing->looks);
-	free(showing->hashes);
 }

@@ -19,7 +19,7 @@ struct hs_showing {
 	const struct hs_sites *sites;
 	bool raw;
 	struct hs_looks *looks; /* of each frame */
-	uint32_t *hashes;       /* of each node: of what is shown of it as a caller; or NULL */
+	uint32_t *hashes;       /* of each node: of what is shown of it as a caller; or NULL. The sites' */
 	struct hs_aside aside;  /* finds them */
 };
 

@@ -72,7 +72,7 @@ static void add_node(struct hs_node_table *table, struct hs_node_counts *sum, st
 }
 
 void hs_node_table_finish(struct hs_node_table *table, uint32_t peak_number, uint64_t now_us,
-			  const uint32_t *sum_of_node, struct hs_counts *all)
+			  const struct hs_group_sums *sums_of, struct hs_counts *all)
 {
 	struct hs_node_counts every = {0};
 	struct hs_node_more every_more = {0};
@@ -84,7 +84,11 @@ void hs_node_table_finish(struct hs_node_table *table, uint32_t peak_number, uin
 		hs_node_save_peak(counts, peak_number);
 		counts->lifetime_us += (counts->allocations - counts->ended) * now_us;
 		add_counts(&every, counts);
-		uint32_t sum = sum_of_node ? sum_of_node[i] : i;
+		uint32_t sum = sums_of->of_group ? sums_of->of_group[i] : i;
+		/* now, while they are at hand: nodes are more than fit into the cache, larger sums are not */
+		if (sums_of->larger.of_site)
+			hs_node_table_add_to(table, i, false,
+					     &sums_of->larger.sums[sums_of->larger.of_site[sum]]);
 		if (sum == sums) /* its first node: no sum stands behind the nodes that were added */
 			table->counts[sums++] = *counts;
 		else

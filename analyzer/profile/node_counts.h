@@ -52,11 +52,10 @@ static inline void hs_node_save_peak(struct hs_node_counts *counts, uint32_t pea
 }
 /* All nodes' at-peak values belong to a peak before number 1. */
 void hs_node_table_forget_peak(struct hs_node_table *table);
-/* After the last event: counts live blocks' lives to the end, adds all to *all. sum_of_node: NULL, or of each
- * node which sum it is part of, numbered in the order of their first nodes; they stand in the nodes' place
- * then. */
+/* After the last event: counts live blocks' lives to the end, adds all to *all, and each to the sums that it
+ * is part of; those of groups stand in the nodes' place then. */
 void hs_node_table_finish(struct hs_node_table *table, uint32_t peak_number, uint64_t now_us,
-			  const uint32_t *sum_of_node, struct hs_counts *all);
+			  const struct hs_group_sums *sums, struct hs_counts *all);
 
 /* Adds what is counted of a node to a sum of all counts. more: NULL if there is none of it. */
 static inline void hs_node_add_to(const struct hs_node_counts *counts, const struct hs_node_more *more,

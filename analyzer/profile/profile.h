@@ -339,15 +339,28 @@ struct hs_watch {
 	void (*event)(void *context, uint64_t number);
 };
 
+/* Sums of sites. */
+struct hs_site_sums {
+	const uint32_t *of_site; /* of each site the number of the one that it is part of */
+	struct hs_counts *sums;  /* zeros at first */
+};
+
+/* Where the counts of a replay's groups go. */
+struct hs_group_sums {
+	/* NULL, or of each group which sum it is part of, numbered in the order of their first groups: the
+	 * replay has these instead of the groups then. */
+	const uint32_t *of_group;
+	struct hs_site_sums larger; /* NULLs, or these sums, which are sites, are added up, too */
+};
+
 /* The nodes that a replay has met. */
 struct hs_met {
 	uint32_t *nodes;   /* of each group its node: the caller's array, with room for all nodes */
 	atomic_uint count; /* so many are there, which other threads may read while the replay goes on */
 	/* NULL, or called now and then while the replay goes on. */
 	void (*met_some)(void *context);
-	/* NULL, or called when all are met. Tells of each group which sum it is part of, numbered in the
-	 * order of their first groups: the replay has these instead of the groups then. May return NULL. */
-	const uint32_t *(*find_sums)(void *context);
+	/* NULL, or called when all are met. */
+	struct hs_group_sums (*find_sums)(void *context);
 	void *context;
 };
 
@@ -414,7 +427,9 @@ struct hs_site {
 struct hs_sites {
 	struct hs_site *items; /* sorted by peak bytes, then allocated, then frames' text: stable */
 	uint32_t count;
-	uint32_t *site_of_node;         /* UINT32_MAX: node is not the innermost of any stack with events */
+	uint32_t *site_of_node; /* UINT32_MAX: node is not the innermost of any stack with events */
+	uint32_t *suppressed;   /* indices of those with a suppression, which are few */
+	uint32_t suppressed_count;
 	struct hs_replay replay;        /* of its groups some are the sites' counts, the others none's */
 	uint32_t *frame_pool;           /* what the sites' frames point into; private */
 	struct hs_sites_making *making; /* not NULL: unfinished; private */
@@ -433,8 +448,9 @@ struct hs_meanwhile {
 	/* NULL, or called when a profile that was only begun is finished. */
 	void (*prepare)(struct hs_profile *profile, void *context);
 	/* NULL, or called when events are replayed and all sites are there, but their counts not added up
-	 * yet: what only needs the profile can go on in a thread of its own. Nothing fails any more. */
-	void (*replayed)(const struct hs_sites *sites, void *context);
+	 * yet: what only needs the profile can go on in a thread of its own. Nothing fails any more. Returns
+	 * NULLs, or sums to make when all counts are at hand anyway. */
+	struct hs_site_sums (*replayed)(const struct hs_sites *sites, void *context);
 	void *context;
 };
 
@@ -450,8 +466,10 @@ void hs_sites_finish(struct hs_sites *sites);
 struct hs_counts hs_site_counts(const struct hs_sites *sites, const struct hs_site *site);
 /* Adds all of them but the maxima. */
 void hs_site_add_counts(const struct hs_sites *sites, const struct hs_site *site, struct hs_counts *sum);
-/* Those of each site to the sum with the number sum_of_site[its index]. */
-void hs_sites_add_up(const struct hs_sites *sites, const uint32_t *sum_of_site, struct hs_counts *sums);
+void hs_sites_add_up(const struct hs_sites *sites, const struct hs_site_sums *sums);
+/* Before hs_sites_finish, when events are replayed: room for a number of each node, mostly of memory that was
+ * needed until then, so that no more is taken. It stays the sites'. NULL: they are finished. */
+uint32_t *hs_sites_spare(const struct hs_sites *sites);
 uint32_t hs_site_depth(const struct hs_sites *sites, const struct hs_site *site); /* frames */
 /* Writes the innermost `count` frames of a site, its depth at most, innermost first. */
 void hs_site_write_frames(const struct hs_sites *sites, const struct hs_site *site, uint32_t count,

@@ -68,21 +68,24 @@ static void take_groups(struct hs_sites_making *making, struct hs_sites *sites, 
 		sites->items[i].counts = &replay->groups[sites->items[i].group];
 }
 
-/* What else is known of sites now. */
-static void find_suppressed(struct hs_sites *sites)
+static void add_suppressed(struct hs_counts *sum, const struct hs_counts *counts)
 {
-	struct hs_counts *totals = &sites->replay.totals.counts;
-	for (uint32_t i = 0; i < sites->count; i++) {
-		struct hs_site *site = &sites->items[i];
-		if (!site->suppression)
-			continue;
+	sum->suppressed_bytes += counts->live_bytes;
+	sum->suppressed_blocks += counts->live_blocks;
+}
+
+/* What else is known of sites now. larger: NULL, or sums of them that lack it. */
+static void find_suppressed(struct hs_sites *sites, const struct hs_site_sums *larger)
+{
+	for (uint32_t i = 0; i < sites->suppressed_count; i++) {
+		uint32_t index = sites->suppressed[i];
+		struct hs_site *site = &sites->items[index];
 		struct hs_counts counts = hs_site_counts(sites, site);
-		totals->suppressed_bytes += counts.live_bytes;
-		totals->suppressed_blocks += counts.live_blocks;
-		if (site->counts) {
-			site->counts->suppressed_bytes = counts.live_bytes;
-			site->counts->suppressed_blocks = counts.live_blocks;
-		}
+		add_suppressed(&sites->replay.totals.counts, &counts);
+		if (site->counts)
+			add_suppressed(site->counts, &counts);
+		if (larger)
+			add_suppressed(&larger->sums[larger->of_site[index]], &counts);
 	}
 }
 
@@ -108,7 +111,7 @@ static int begin_with_maxima(struct hs_sites_making *making, bool raw, struct hs
 		return -1;
 	}
 	take_groups(making, sites, group_of_node);
-	find_suppressed(sites);
+	find_suppressed(sites, NULL);
 	return 0;
 }
 
@@ -119,6 +122,7 @@ struct stacking {
 	uint32_t expected_nodes;
 	bool raw;
 	const struct hs_meanwhile *meanwhile;
+	struct hs_site_sums sums; /* that it wants */
 	struct hs_aside aside;
 	bool beside;             /* it is under way */
 	atomic_bool are_stacked; /* nodes, as many as expected: those that are met can have sites */
@@ -155,15 +159,15 @@ static void map_some(void *context)
 		hs_sites_map_met(stacking->making, stacking->sites);
 }
 
-static void end_replay(const struct stacking *stacking)
+static void end_replay(struct stacking *stacking)
 {
 	if (stacking->meanwhile->replayed)
-		stacking->meanwhile->replayed(stacking->sites, stacking->meanwhile->context);
+		stacking->sums = stacking->meanwhile->replayed(stacking->sites, stacking->meanwhile->context);
 }
 
 /* The site of each node that the replay has met. If there are not as many nodes as it was told, there will be
  * another replay. */
-static const uint32_t *find_sites(void *context)
+static struct hs_group_sums find_sites(void *context)
 {
 	struct stacking *stacking = context;
 	struct hs_sites_making *making = stacking->making;
@@ -171,11 +175,13 @@ static const uint32_t *find_sites(void *context)
 		hs_aside_end(&stacking->aside);
 	stacking->beside = false;
 	if (making->profile->node_count != stacking->expected_nodes)
-		return NULL;
+		return (struct hs_group_sums){0};
 	hs_sites_map_met(making, stacking->sites);
+	making->spare = making->hashes_low;
+	making->hashes_low = NULL;
 	hs_sites_end_mapping(making);
 	end_replay(stacking);
-	return making->site_of_group;
+	return (struct hs_group_sums){making->site_of_group, stacking->sums};
 }
 
 /* How many nodes a profile has or, if it is only begun, will have if nothing is wrong with the file. */
@@ -269,10 +275,13 @@ int hs_sites_begin(struct hs_profile *profile, bool raw, const struct hs_meanwhi
 		hs_sites_free(sites);
 		return -1;
 	}
-	if (counts)
-		end_replay(&stacking);
-	else
-		find_suppressed(sites);
+	if (!counts) {
+		find_suppressed(sites, stacking.sums.of_site ? &stacking.sums : NULL);
+		return 0;
+	}
+	end_replay(&stacking);
+	if (stacking.sums.of_site)
+		hs_sites_add_up(sites, &stacking.sums);
 	return 0;
 }
 
@@ -290,6 +299,7 @@ void hs_sites_free(struct hs_sites *sites)
 {
 	free(sites->items);
 	free(sites->site_of_node);
+	free(sites->suppressed);
 	free(sites->frame_pool);
 	hs_replay_free(&sites->replay);
 	hs_sites_making_free(sites->making);

@@ -269,6 +269,8 @@ void hs_sites_finish(struct hs_sites *sites)
 	uint32_t *now_at = arrange(sites, drafts);
 	free(drafts);
 	place_nodes(sites, now_at);
+	for (uint32_t i = 0; i < sites->suppressed_count; i++)
+		sites->suppressed[i] = now_at[sites->suppressed[i]];
 	free(now_at);
 	free(making->stacks.of_node);
 	making->stacks.of_node = NULL;
@@ -297,10 +299,18 @@ void hs_site_add_counts(const struct hs_sites *sites, const struct hs_site *site
 		hs_node_table_add_to(sites->replay.nodes, site->group, site->suppression != 0, sum);
 }
 
-void hs_sites_add_up(const struct hs_sites *sites, const uint32_t *sum_of_site, struct hs_counts *sums)
+void hs_sites_add_up(const struct hs_sites *sites, const struct hs_site_sums *sums)
 {
 	for (uint32_t i = 0; i < sites->count; i++)
-		hs_site_add_counts(sites, &sites->items[i], &sums[sum_of_site[i]]);
+		hs_site_add_counts(sites, &sites->items[i], &sums->sums[sums->of_site[i]]);
+}
+
+uint32_t *hs_sites_spare(const struct hs_sites *sites)
+{
+	struct hs_sites_making *making = sites->making;
+	if (making && !making->spare)
+		making->spare = hs_allocate(making->profile->node_count * sizeof(uint32_t));
+	return making ? making->spare : NULL;
 }
 
 uint32_t hs_site_depth(const struct hs_sites *sites, const struct hs_site *site)

@@ -174,6 +174,13 @@ static void find_own_frame(const struct hs_sites_making *making, struct hs_site 
 	site->callers_cut = (uint16_t)callers.cut;
 }
 
+static void add_suppressed(struct hs_sites_making *making, struct hs_sites *sites, uint32_t site)
+{
+	sites->suppressed = hs_grow(sites->suppressed, sites->suppressed_count,
+				    &making->suppressed_sites_capacity, sizeof *sites->suppressed);
+	sites->suppressed[sites->suppressed_count++] = site;
+}
+
 void hs_sites_add(struct hs_sites_making *making, struct hs_sites *sites, struct hs_rest rest, uint32_t rule,
 		  uint32_t group)
 {
@@ -182,6 +189,8 @@ void hs_sites_add(struct hs_sites_making *making, struct hs_sites *sites, struct
 	*site = (struct hs_site){
 		.suppression = rule, .node = rest.node, .cut = (uint16_t)rest.cut, .group = group};
 	find_own_frame(making, site);
+	if (rule)
+		add_suppressed(making, sites, sites->count - 1);
 }
 
 void hs_sites_making_free(struct hs_sites_making *making)
@@ -196,5 +205,6 @@ void hs_sites_making_free(struct hs_sites_making *making)
 	hs_sites_end_mapping(making);
 	free(making->met.nodes);
 	free(making->site_of_group);
+	free(making->spare);
 	free(making);
 }

@@ -37,6 +37,8 @@ struct hs_sites_making {
 	struct hs_met met;
 	uint32_t mapped, *site_of_group;
 	size_t site_of_group_capacity;
+	void *spare; /* NULL, or hashes_low when all are mapped: see hs_sites_spare */
+	size_t suppressed_sites_capacity;
 };
 enum { HS_CALL_FOLDED = UINT16_MAX };
 

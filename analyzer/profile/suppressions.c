@@ -151,10 +151,8 @@ struct hs_suppressed *hs_suppressed_list(const struct hs_profile *profile, const
 		return NULL;
 	struct hs_suppressed *list =
 		hs_allocate_zero((size_t)profile->suppressions->count + 1, sizeof(*list));
-	for (uint32_t i = 0; i < sites->count; i++) {
-		const struct hs_site *site = &sites->items[i];
-		if (!site->suppression)
-			continue;
+	for (uint32_t i = 0; i < sites->suppressed_count; i++) {
+		const struct hs_site *site = &sites->items[sites->suppressed[i]];
 		struct hs_counts counts = hs_site_counts(sites, site);
 		list[site->suppression - 1].bytes += counts.suppressed_bytes;
 		list[site->suppression - 1].blocks += counts.suppressed_blocks;

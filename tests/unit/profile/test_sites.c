@@ -441,6 +441,8 @@ static void write_many(struct writer *w, bool damaged)
  * once. */
 struct told {
 	uint64_t prepared, replayed;
+	uint32_t *last;           /* of each site 1 if it is the last one that was met, else 0 */
+	struct hs_counts sums[2]; /* of these and of those */
 };
 
 static void note_prepared(struct hs_profile *p, void *context)
@@ -449,11 +451,14 @@ static void note_prepared(struct hs_profile *p, void *context)
 	told->prepared += p->node_count;
 }
 
-static void note_replayed(const struct hs_sites *sites, void *context)
+static struct hs_site_sums note_replayed(const struct hs_sites *sites, void *context)
 {
 	struct told *told = context;
 	CHECK(told->prepared != 0);
 	told->replayed += sites->count;
+	told->last = calloc(sites->count, sizeof *told->last);
+	told->last[sites->count - 1] = 1;
+	return (struct hs_site_sums){told->last, told->sums};
 }
 
 static void test_beside_replay(void)
@@ -473,6 +478,11 @@ static void test_beside_replay(void)
 	CHECK_NUMBER(sites.count, MANY + 1);
 	CHECK_NUMBER(sites.replay.totals.counts.allocations, 2 * MANY + 1);
 	CHECK_NUMBER(sites.replay.totals.counts.max_bytes, 3 * MANY + 5);
+	CHECK_NUMBER(told.sums[0].allocations, 2 * MANY);
+	CHECK_NUMBER(told.sums[0].live_bytes, 3 * MANY);
+	CHECK_NUMBER(told.sums[1].allocations, 1);
+	CHECK_NUMBER(told.sums[1].peak_bytes, 5);
+	free(told.last);
 	hs_sites_finish(&sites);
 	CHECK_NUMBER(sites.items[0].counts->peak_bytes, 5);
 	CHECK_NUMBER(p->frames[sites.items[0].frames[0]].address, 0x2000);
@@ -511,6 +521,9 @@ static void test_damaged_beside_replay(void)
 	      strstr(p->facts.warning, "an allocation has a stack that is not in the file"));
 	CHECK_NUMBER(begun.count, MANY);
 	CHECK_NUMBER(begun.replay.totals.counts.allocations, 2 * MANY);
+	CHECK_NUMBER(told.sums[0].allocations, 2 * (MANY - 1));
+	CHECK_NUMBER(told.sums[1].live_bytes, 3);
+	free(told.last);
 	hs_sites_free(&sites);
 	hs_sites_free(&begun);
 	hs_profile_free(p);

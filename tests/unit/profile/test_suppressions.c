@@ -114,6 +114,41 @@ static struct hs_profile *make_profile(void)
 	return profile;
 }
 
+/* One sum of all sites. */
+struct one_sum {
+	uint32_t *of_site;
+	struct hs_counts counts;
+};
+
+static struct hs_site_sums want_one_sum(const struct hs_sites *sites, void *context)
+{
+	struct one_sum *sum = context;
+	sum->of_site = calloc(sites->count, sizeof *sum->of_site);
+	return (struct hs_site_sums){sum->of_site, &sum->counts};
+}
+
+/* The same of sites that are only begun. */
+static void check_begun(struct hs_profile *profile, uint64_t suppressed)
+{
+	struct hs_sites sites;
+	struct hs_error error = {{0}};
+	struct one_sum sum = {0};
+	struct hs_meanwhile meanwhile = {NULL, want_one_sum, &sum};
+	uint32_t count;
+	uint64_t of_rules = 0;
+	CHECK_NUMBER(hs_sites_begin(profile, false, &meanwhile, &sites, &error), 0);
+	struct hs_suppressed *list = hs_suppressed_list(profile, &sites, &count);
+	for (uint32_t i = 0; i < count; i++)
+		of_rules += list[i].bytes;
+	CHECK_NUMBER(sites.replay.totals.counts.suppressed_bytes, suppressed);
+	CHECK_NUMBER(of_rules, suppressed);
+	CHECK_NUMBER(sum.counts.live_bytes, 1210);
+	CHECK_NUMBER(sum.counts.suppressed_bytes, suppressed);
+	free(list);
+	free(sum.of_site);
+	hs_sites_free(&sites);
+}
+
 /* Applies rules; returns the bytes that are suppressed, and what the first rule of the list did. */
 static uint64_t suppress(const char *text, bool built_in, struct hs_suppressed *first)
 {
@@ -144,6 +179,7 @@ static uint64_t suppress(const char *text, bool built_in, struct hs_suppressed *
 	CHECK_NUMBER(leaked, 1210 - suppressed);
 	free(list);
 	hs_sites_free(&sites);
+	check_begun(profile, suppressed);
 	hs_profile_free(profile);
 	hs_suppressions_free(&rules);
 	return suppressed;
