@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "base/names.h"
+#include "profile/own.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -65,71 +66,58 @@ static int compare_known_lines(const void *a, const void *b, void *lines)
 			     (struct own_line *)lines + *(const uint32_t *)b);
 }
 
-/* The own frames of sites, numbered as they come. */
-struct hs_own_frames {
-	uint32_t *of_site; /* of each site the number of its own frame */
-	uint32_t count;
-	uint32_t *frames; /* of each number; HS_NO_FRAME: of sites without frames */
-	uint32_t *sites;  /* so many sites have it */
-	uint32_t *order;  /* the numbers, line by line */
-	uint32_t *line;   /* the place of its line among all lines */
-	struct hs_counts *counts;
+struct hs_groups_making {
+	const struct hs_own_frames *own; /* the sites', or: */
+	struct hs_own_frames numbered;   /* where these are finished */
+	struct hs_counts *counts;        /* of each own frame */
+	uint32_t *order;                 /* own frames' numbers, line by line */
+	uint32_t *line;                  /* of each: the place of its line among all lines */
 };
 
-static struct hs_own_frames *find_own_frames(const struct hs_profile *profile, const struct hs_sites *sites)
+static struct hs_groups_making *start(const struct hs_profile *profile, const struct hs_sites *sites)
 {
-	struct hs_own_frames *own = hs_allocate_zero(1, sizeof(*own));
-	uint32_t none = profile->frame_count;
-	uint32_t *numbers = hs_allocate_zero((size_t)none + 1, sizeof(*numbers)); /* + 1 */
-	own->of_site = hs_allocate(((size_t)sites->count + 1) * sizeof(*own->of_site));
-	own->frames = hs_allocate(((size_t)none + 1) * sizeof(*own->frames));
-	own->sites = hs_allocate_zero((size_t)none + 1, sizeof(*own->sites));
-	for (uint32_t i = 0; i < sites->count; i++) {
-		uint32_t frame = sites->items[i].own;
-		uint32_t *number = &numbers[frame == HS_NO_FRAME ? none : frame];
-		if (*number == 0) {
-			own->frames[own->count++] = frame;
-			*number = own->count;
-		}
-		own->of_site[i] = *number - 1;
-		own->sites[*number - 1]++;
+	struct hs_groups_making *making = hs_allocate_zero(1, sizeof(*making));
+	making->own = &sites->own;
+	if (sites->own.site_count != sites->count) {
+		for (uint32_t i = 0; i < sites->count; i++)
+			hs_own_frames_add(&making->numbered, profile, sites->items[i].own);
+		making->own = &making->numbered;
 	}
-	free(numbers);
-	own->order = hs_allocate_zero((size_t)own->count + 1, sizeof(*own->order));
-	own->line = hs_allocate_zero((size_t)own->count + 1, sizeof(*own->line));
-	own->counts = hs_allocate_zero((size_t)own->count + 1, sizeof(*own->counts));
-	return own;
+	size_t room = (size_t)making->own->count + 1;
+	making->counts = hs_allocate_zero(room, sizeof(*making->counts));
+	making->order = hs_allocate_zero(room, sizeof(*making->order));
+	making->line = hs_allocate_zero(room, sizeof(*making->line));
+	return making;
 }
 
-static void free_own_frames(struct hs_own_frames *own)
+static void end(struct hs_groups_making *making)
 {
-	if (!own)
+	if (!making)
 		return;
-	free(own->of_site);
-	free(own->frames);
-	free(own->sites);
-	free(own->order);
-	free(own->line);
-	free(own->counts);
-	free(own);
+	hs_own_frames_free(&making->numbered);
+	free(making->counts);
+	free(making->order);
+	free(making->line);
+	free(making);
 }
 
 /* Sorts own frames by their lines. Returns how many lines there are. */
-static uint32_t find_lines(struct hs_own_frames *own, const struct hs_profile *profile)
+static uint32_t find_lines(struct hs_groups_making *making, const struct hs_profile *profile)
 {
+	const struct hs_own_frames *own = making->own;
 	uint32_t rank = 0;
 	struct own_line *lines = hs_allocate_zero((size_t)own->count + 1, sizeof(*lines));
 	uint32_t *name_of_function = hs_allocate_zero((size_t)profile->strings.count + 1, sizeof(uint32_t));
 	struct hs_strings names;
 	hs_strings_init(&names);
 	for (uint32_t i = 0; i < own->count; i++) {
-		own->order[i] = i;
+		making->order[i] = i;
 		lines[i] = make_line(profile, own->frames[i], &names, name_of_function);
 	}
-	qsort_r(own->order, own->count, sizeof(*own->order), compare_known_lines, lines);
+	qsort_r(making->order, own->count, sizeof(*making->order), compare_known_lines, lines);
 	for (uint32_t i = 0; i < own->count; i++) {
-		rank += i && compare_lines(&lines[own->order[i - 1]], &lines[own->order[i]]) != 0;
-		own->line[own->order[i]] = rank;
+		rank += i && compare_lines(&lines[making->order[i - 1]], &lines[making->order[i]]) != 0;
+		making->line[making->order[i]] = rank;
 	}
 	hs_strings_free(&names);
 	free(name_of_function);
@@ -147,10 +135,12 @@ static bool look_same(const struct hs_profile *profile, uint32_t a, uint32_t b)
 
 static void find_mixed(struct hs_groups *groups, const struct hs_profile *profile)
 {
-	const struct hs_own_frames *own = groups->own;
+	const struct hs_groups_making *making = groups->making;
+	const struct hs_own_frames *own = making->own;
 	for (uint32_t i = 1; i < own->count; i++) {
-		uint32_t before = own->order[i - 1], after = own->order[i], line = own->line[after];
-		if (own->line[before] == line && !look_same(profile, own->frames[before], own->frames[after]))
+		uint32_t before = making->order[i - 1], after = making->order[i], line = making->line[after];
+		if (making->line[before] == line &&
+		    !look_same(profile, own->frames[before], own->frames[after]))
 			groups->items[line].mixed = true;
 	}
 }
@@ -158,18 +148,19 @@ static void find_mixed(struct hs_groups *groups, const struct hs_profile *profil
 /* Lists the sites of each group. */
 static void list_sites(struct hs_groups *groups, const struct hs_sites *sites)
 {
-	const struct hs_own_frames *own = groups->own;
+	const struct hs_groups_making *making = groups->making;
+	const struct hs_own_frames *own = making->own;
 	uint32_t first = 0;
 	groups->sites = hs_allocate(((size_t)sites->count + 1) * sizeof(*groups->sites));
-	for (uint32_t i = 0; i < own->count; i++)
-		groups->items[own->line[i]].count += own->sites[i];
+	for (uint32_t i = 0; i < sites->count; i++)
+		groups->items[making->line[own->of_site[i]]].count++;
 	for (uint32_t g = 0; g < groups->count; g++) {
 		groups->items[g].first = first;
 		first += groups->items[g].count;
 		groups->items[g].count = 0;
 	}
 	for (uint32_t i = 0; i < sites->count; i++) {
-		struct hs_group *group = &groups->items[own->line[own->of_site[i]]];
+		struct hs_group *group = &groups->items[making->line[own->of_site[i]]];
 		groups->sites[group->first + group->count++] = i;
 	}
 	for (uint32_t g = 0; g < groups->count; g++)
@@ -192,22 +183,22 @@ uint32_t hs_group_frame(const struct hs_groups *groups, const struct hs_sites *s
 struct hs_site_sums hs_groups_begin(struct hs_groups *groups, const struct hs_profile *profile,
 				    const struct hs_sites *sites)
 {
-	*groups = (struct hs_groups){.own = find_own_frames(profile, sites)};
-	return (struct hs_site_sums){groups->own->of_site, groups->own->counts};
+	*groups = (struct hs_groups){.making = start(profile, sites)};
+	return (struct hs_site_sums){groups->making->own->of_site, groups->making->counts};
 }
 
 void hs_groups_finish(struct hs_groups *groups, const struct hs_profile *profile,
 		      const struct hs_sites *sites)
 {
-	struct hs_own_frames *own = groups->own;
-	groups->count = find_lines(own, profile);
+	struct hs_groups_making *making = groups->making;
+	groups->count = find_lines(making, profile);
 	groups->items = hs_allocate_zero((size_t)groups->count + 1, sizeof(*groups->items));
 	list_sites(groups, sites);
 	find_mixed(groups, profile);
-	for (uint32_t i = 0; i < own->count; i++)
-		hs_counts_add(&groups->items[own->line[i]].counts, &own->counts[i]);
-	free_own_frames(own);
-	groups->own = NULL;
+	for (uint32_t i = 0; i < making->own->count; i++)
+		hs_counts_add(&groups->items[making->line[i]].counts, &making->counts[i]);
+	end(making);
+	groups->making = NULL;
 }
 
 void hs_groups_make(struct hs_groups *groups, const struct hs_profile *profile, const struct hs_sites *sites)
@@ -221,7 +212,7 @@ void hs_groups_free(struct hs_groups *groups)
 {
 	free(groups->items);
 	free(groups->sites);
-	free_own_frames(groups->own);
+	end(groups->making);
 	*groups = (struct hs_groups){0};
 }
 

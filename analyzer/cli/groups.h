@@ -18,8 +18,8 @@ struct hs_group {
 struct hs_groups {
 	struct hs_group *items;
 	uint32_t count;
-	uint32_t *sites;           /* indices of sites, ascending */
-	struct hs_own_frames *own; /* not NULL: only begun; private */
+	uint32_t *sites;                 /* indices of sites, ascending */
+	struct hs_groups_making *making; /* not NULL: only begun; private */
 };
 
 /* So many sites are worth a thread. */

@@ -62,9 +62,14 @@ static struct hs_looks *find_looks(const struct hs_profile *profile)
 #define HASH_OF_SOME 0x40000000 /* a bit that all others have */
 
 /* Takes few cycles: hashes of several 100,000 stacks wait for their callers'. */
+static inline uint32_t add_key(uint32_t hash, uint32_t key)
+{
+	return ((hash & ~HASH_OF_NONE) ^ key) * 0x9e3779b1 | HASH_OF_SOME;
+}
+
 static inline uint32_t add_shown(uint32_t hash, const struct hs_looks *looks)
 {
-	return ((hash & ~HASH_OF_NONE) ^ looks->key) * 0x9e3779b1 | HASH_OF_SOME;
+	return add_key(hash, looks->key);
 }
 
 /* How stacks are shown. */
@@ -127,13 +132,32 @@ static inline uint32_t add_short_callers(const struct hs_showing *showing, uint3
 	return hash;
 }
 
+/* Of each call the key of its frame, if it has just one, which is always shown; else 0. Nearly all are such.
+ */
+static uint32_t *find_keys_of_calls(const struct hs_showing *showing)
+{
+	const struct hs_profile *profile = showing->profile;
+	uint32_t *keys = hs_allocate_zero((size_t)profile->call_count + 1, sizeof(*keys));
+	for (uint32_t i = 0; i < profile->call_count; i++) {
+		const struct hs_looks *looks = &showing->looks[profile->calls[i].first_frame];
+		if (profile->calls[i].frame_count == 1 && !looks->traits)
+			keys[i] = looks->key;
+	}
+	return keys;
+}
+
 static void hash_nodes(const struct hs_showing *showing, uint32_t *hashes)
 {
 	const struct hs_profile *profile = showing->profile;
+	uint32_t *keys = find_keys_of_calls(showing);
 	hashes[0] = HASH_OF_START;
-	for (uint32_t id = 1; id < profile->node_count; id++)
-		hashes[id] = add_short_callers(showing, hashes[profile->nodes[id].parent],
-					       (struct hs_rest){id, 0});
+	for (uint32_t id = 1; id < profile->node_count; id++) {
+		struct hs_node node = profile->nodes[id];
+		uint32_t key = keys[node.call];
+		hashes[id] = key ? add_key(hashes[node.parent], key)
+				 : add_short_callers(showing, hashes[node.parent], (struct hs_rest){id, 0});
+	}
+	free(keys);
 }
 
 static uint32_t hash_of_callers(const struct hs_showing *showing, const struct hs_site *site)
@@ -173,6 +197,12 @@ static uint32_t look_at_callers(const struct hs_showing *showing, enum manner ma
 			at = count;
 	}
 	return at;
+}
+
+void hs_show_soon(const struct hs_showing *showing, uint32_t site)
+{
+	if (showing->hashes)
+		__builtin_prefetch(&showing->hashes[showing->sites->items[site].callers]);
 }
 
 void hs_show(const struct hs_showing *showing, uint32_t index, bool only_hash, struct hs_shown *shown)

@@ -33,6 +33,8 @@ void hs_showing_free(struct hs_showing *showing);
 /* Fills in `shown` (zeros at first) for the site with that index; only_hash: of all but the hash nothing is
  * wanted. */
 void hs_show(const struct hs_showing *showing, uint32_t site, bool only_hash, struct hs_shown *shown);
+/* Asks for what that reads: of many sites that lie anywhere in memory each would be waited for. */
+void hs_show_soon(const struct hs_showing *showing, uint32_t site);
 void hs_shown_free(struct hs_shown *shown);
 bool hs_shown_look_same(const struct hs_showing *showing, const struct hs_shown *a, const struct hs_shown *b);
 

@@ -70,6 +70,16 @@ static void merge_site(const struct making *making, struct stack *stack, uint32_
 		stack->site = site;
 }
 
+/* A group's sites, and what they name, lie anywhere in memory: asks for those that come soon. */
+static void ask_for_sites(const struct making *making, const uint32_t *sites, uint32_t left)
+{
+	enum { SITES_AHEAD = 16, CALLERS_AHEAD = 8 };
+	if (left > SITES_AHEAD)
+		__builtin_prefetch(&making->report->sites->items[sites[SITES_AHEAD]]);
+	if (left > CALLERS_AHEAD)
+		hs_show_soon(making->showing, sites[CALLERS_AHEAD]);
+}
+
 /* The group's stacks, those that look the same merged. */
 static void make_stacks(struct making *making, const struct hs_groups *groups, const struct hs_group *group,
 			struct stacks *stacks)
@@ -82,6 +92,7 @@ static void make_stacks(struct making *making, const struct hs_groups *groups, c
 	uint32_t *slots = hs_allocate_zero(slot_count, sizeof(*slots)); /* index + 1 */
 	for (uint32_t i = 0; i < group->count; i++) {
 		uint32_t site = groups->sites[group->first + i];
+		ask_for_sites(making, &groups->sites[group->first + i], group->count - i);
 		hs_show(making->showing, site, true, &making->shown);
 		uint32_t hash = making->shown.hash;
 		size_t slot = hash & (slot_count - 1);
@@ -158,12 +169,15 @@ static void choose_best(struct stacks *stacks, const struct best *best, uint64_t
 /* The stacks that each of the group's tables is about, in the order of the first table. */
 static void choose_stacks(const struct hs_sites *sites, const struct hs_group *group, struct stacks *stacks)
 {
+	enum { COUNTS_AHEAD = 8 };
 	struct best best[HS_METRICS] = {0};
 	uint32_t table_count = 0;
 	for (unsigned metric = 0; metric < HS_METRICS; metric++)
 		if (group->tables & 1u << metric)
 			best[table_count++].metric = (enum hs_metric)metric;
 	for (uint32_t i = 0; table_count && i < stacks->count; i++) {
+		if (i + COUNTS_AHEAD < stacks->count)
+			hs_site_counts_soon(sites, &sites->items[stacks->items[i + COUNTS_AHEAD].site]);
 		struct hs_counts counts = counts_of(sites, &stacks->items[i]);
 		for (uint32_t table = 0; table < table_count; table++)
 			consider(&best[table], &stacks->items[i], &counts, sites);

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { MAIN_PROGRAM = 1, VDSO = 2, SHIM = 8 }; /* module flags of FORMAT.md */
@@ -104,4 +105,27 @@ uint32_t hs_without_start(const struct hs_profile *profile, const uint32_t *fram
 		strcmp(profile->strings.items[profile->frames[frames[end - 1]].function], "_start") == 0))
 		end--;
 	return end ? end : count;
+}
+
+void hs_own_frames_add(struct hs_own_frames *own, const struct hs_profile *profile, uint32_t frame)
+{
+	uint32_t none = profile->frame_count;
+	if (!own->numbers)
+		own->numbers = hs_allocate_zero((size_t)none + 1, sizeof *own->numbers);
+	uint32_t *number = &own->numbers[frame == HS_NO_FRAME ? none : frame];
+	if (*number == 0) {
+		own->frames = hs_grow(own->frames, own->count, &own->capacity, sizeof *own->frames);
+		own->frames[own->count++] = frame;
+		*number = own->count;
+	}
+	own->of_site = hs_grow(own->of_site, own->site_count, &own->site_capacity, sizeof *own->of_site);
+	own->of_site[own->site_count++] = *number - 1;
+}
+
+void hs_own_frames_free(struct hs_own_frames *own)
+{
+	free(own->of_site);
+	free(own->frames);
+	free(own->numbers);
+	*own = (struct hs_own_frames){0};
 }

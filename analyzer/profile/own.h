@@ -1,4 +1,4 @@
-/* Which modules are the user's own code. */
+/* Which modules are the user's own code, and the frames of it that sites go by. */
 #ifndef HS_OWN_H
 #define HS_OWN_H
 
@@ -25,5 +25,9 @@ bool *hs_rust_modules(const struct hs_profile *profile);
 /* Whether a frame is start-up code that never has lines, however the program is built: _start, and the main
  * that rustc makes. */
 bool hs_is_start_code(const struct hs_profile *profile, const bool *rust_modules, uint32_t frame);
+
+/* Numbers the own frame of the next site; `own` is zeros at first. */
+void hs_own_frames_add(struct hs_own_frames *own, const struct hs_profile *profile, uint32_t frame);
+void hs_own_frames_free(struct hs_own_frames *own); /* leaves zeros */
 
 #endif

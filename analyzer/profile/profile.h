@@ -424,12 +424,23 @@ struct hs_site {
 				     hs_site_counts */
 };
 
+/* The own frames of sites, numbered as they come (own.h). */
+struct hs_own_frames {
+	uint32_t *of_site; /* of each site the number of its own frame */
+	uint32_t site_count;
+	uint32_t *frames; /* of each number; HS_NO_FRAME: of sites without frames */
+	uint32_t count;
+	uint32_t *numbers; /* of each frame, and at last of none: + 1; 0: it is none's own */
+	size_t site_capacity, capacity;
+};
+
 struct hs_sites {
 	struct hs_site *items; /* sorted by peak bytes, then allocated, then frames' text: stable */
 	uint32_t count;
 	uint32_t *site_of_node; /* UINT32_MAX: node is not the innermost of any stack with events */
 	uint32_t *suppressed;   /* indices of those with a suppression, which are few */
 	uint32_t suppressed_count;
+	struct hs_own_frames own;       /* nothing after hs_sites_finish */
 	struct hs_replay replay;        /* of its groups some are the sites' counts, the others none's */
 	uint32_t *frame_pool;           /* what the sites' frames point into; private */
 	struct hs_sites_making *making; /* not NULL: unfinished; private */
@@ -464,6 +475,8 @@ void hs_sites_finish(struct hs_sites *sites);
 
 /* Of sites finished or not: */
 struct hs_counts hs_site_counts(const struct hs_sites *sites, const struct hs_site *site);
+/* Asks for the memory that it reads: of many sites that lie anywhere each would be waited for. */
+void hs_site_counts_soon(const struct hs_sites *sites, const struct hs_site *site);
 /* Adds all of them but the maxima. */
 void hs_site_add_counts(const struct hs_sites *sites, const struct hs_site *site, struct hs_counts *sum);
 void hs_sites_add_up(const struct hs_sites *sites, const struct hs_site_sums *sums);

@@ -10,6 +10,7 @@
 #include "heapscope/region.h"
 #include "internal.h"
 #include "metrics.h"
+#include "own.h"
 #include "recording.h"
 #include "suppressions.h"
 
@@ -300,6 +301,7 @@ void hs_sites_free(struct hs_sites *sites)
 	free(sites->items);
 	free(sites->site_of_node);
 	free(sites->suppressed);
+	hs_own_frames_free(&sites->own);
 	free(sites->frame_pool);
 	hs_replay_free(&sites->replay);
 	hs_sites_making_free(sites->making);

@@ -3,6 +3,7 @@
 #include "internal.h"
 #include "metrics.h"
 #include "node_counts.h"
+#include "own.h"
 #include "sites_making.h"
 
 #include <stdlib.h>
@@ -257,6 +258,7 @@ static void place_nodes(struct hs_sites *sites, const uint32_t *now_at)
 void hs_sites_finish(struct hs_sites *sites)
 {
 	struct hs_sites_making *making = sites->making;
+	hs_own_frames_free(&sites->own);
 	if (sites->replay.nodes)
 		write_counts(sites);
 	if (!making->stacks.items)
@@ -289,6 +291,12 @@ struct hs_counts hs_site_counts(const struct hs_sites *sites, const struct hs_si
 		return *site->counts;
 	hs_site_add_counts(sites, site, &counts);
 	return counts;
+}
+
+void hs_site_counts_soon(const struct hs_sites *sites, const struct hs_site *site)
+{
+	__builtin_prefetch(site->counts ? (const void *)site->counts
+					: &sites->replay.nodes->counts[site->group]);
 }
 
 void hs_site_add_counts(const struct hs_sites *sites, const struct hs_site *site, struct hs_counts *sum)

@@ -256,6 +256,7 @@ static void test_begun_sites(void)
 			CHECK_TEXT(p->strings.items[p->frames[site->own].function], expected[i].own_function);
 		else
 			CHECK_NUMBER(site->own, HS_NO_FRAME);
+		CHECK_NUMBER(sites.own.frames[sites.own.of_site[i]], site->own);
 		CHECK(i == 0 || !hs_site_is_before(&sites, i, i - 1));
 	}
 	/* what is further out than fill is in the same call as that; strdup's own frame likewise */
@@ -483,7 +484,10 @@ static void test_beside_replay(void)
 	CHECK_NUMBER(told.sums[1].allocations, 1);
 	CHECK_NUMBER(told.sums[1].peak_bytes, 5);
 	free(told.last);
+	CHECK_NUMBER(sites.own.site_count, MANY + 1); /* by address, and the last one */
+	CHECK_NUMBER(sites.own.count, MANY + 1);
 	hs_sites_finish(&sites);
+	CHECK_NUMBER(sites.own.site_count, 0);
 	CHECK_NUMBER(sites.items[0].counts->peak_bytes, 5);
 	CHECK_NUMBER(p->frames[sites.items[0].frames[0]].address, 0x2000);
 	for (uint32_t i = 1; i < sites.count; i++) { /* equals by address */
