@@ -20,7 +20,7 @@ static struct hs_page **page_at(struct hs_blocks *blocks, uint64_t number)
 
 static size_t page_bytes(const struct hs_blocks *blocks, unsigned capacity, bool wide)
 {
-	size_t small_bytes = sizeof(struct hs_small_block) + (blocks->births ? sizeof(struct hs_birth) : 0);
+	size_t small_bytes = sizeof(struct hs_event) + (blocks->births ? sizeof(struct hs_birth) : 0);
 	size_t bytes =
 		offsetof(struct hs_page, blocks) + capacity * (wide ? sizeof(struct hs_block) : small_bytes);
 	return bytes > sizeof(struct hs_page) ? bytes : sizeof(struct hs_page);
@@ -81,13 +81,20 @@ static void give_back(struct hs_blocks *blocks, struct hs_page *page)
 
 static void start_page(struct hs_page *page, unsigned capacity, const struct hs_block *first)
 {
-	page->live = page->capacity = (uint16_t)capacity;
+	page->capacity = (uint16_t)capacity;
 	page->sparse = (uint16_t)(capacity / SPARSE_SHARE);
+	page->rest = (int16_t)(capacity - page->sparse);
 	page->thread = page->form & HS_PAGE_WIDE ? HS_NO_THREAD : first->thread;
 	page->first_us = first->born_us;
 	page->first_bytes = first->born_bytes;
 }
 
+static struct hs_event small_block(const struct hs_block *block)
+{
+	return hs_event(HS_EVENT_FREE, (uint32_t)block->size, block->group);
+}
+
+/* Dead ones have HS_BLOCK_DEAD for their group. */
 static struct hs_block read_block(const struct hs_blocks *blocks, struct hs_page *page, unsigned index)
 {
 	if (page->form & HS_PAGE_WIDE)
@@ -95,7 +102,8 @@ static struct hs_block read_block(const struct hs_blocks *blocks, struct hs_page
 	struct hs_birth birth = {0};
 	if (blocks->births)
 		birth = hs_page_births(page)[index];
-	return (struct hs_block){page->small[index].size, page->small[index].group, page->thread,
+	struct hs_event small = page->small[index];
+	return (struct hs_block){hs_event_value(small), hs_event_node(small), page->thread,
 				 page->first_us + birth.us, page->first_bytes + birth.bytes};
 }
 
@@ -107,18 +115,18 @@ static void write_block(const struct hs_blocks *blocks, struct hs_page *page, un
 		page->blocks[index] = *block;
 		return;
 	}
-	page->small[index] = (struct hs_small_block){(uint32_t)block->size, block->group};
+	page->small[index] = small_block(block);
 	if (blocks->births)
 		hs_page_births(page)[index] =
 			(struct hs_birth){(uint32_t)(block->born_us - page->first_us),
 					  (uint32_t)(block->born_bytes - page->first_bytes)};
 }
 
-/* Whether both can stand in one page of small blocks, the first one first. */
-static bool fit_together(const struct hs_block *first, const struct hs_block *block)
+/* Whether the block can stand in a page of small blocks that begins with `first`. */
+static bool fits(const struct hs_block *block, uint32_t thread, uint64_t first_us, uint64_t first_bytes)
 {
-	return block->thread == first->thread && (block->size | (block->born_us - first->born_us) |
-						  (block->born_bytes - first->born_bytes)) <= UINT32_MAX;
+	return block->thread == thread && block->size < HS_VALUE_LARGE &&
+	       ((block->born_us - first_us) | (block->born_bytes - first_bytes)) <= UINT32_MAX;
 }
 
 /* The processor's instruction for it is not everywhere, and the compiler's function for that case takes
@@ -154,7 +162,7 @@ bool hs_blocks_end_apart(const struct hs_blocks *blocks, struct hs_page *page, u
 	if (page->form & HS_PAGE_WIDE)
 		page->blocks[index].group = HS_BLOCK_DEAD;
 	else
-		page->small[index].group = HS_BLOCK_DEAD;
+		page->small[index] = HS_SMALL_DEAD;
 	return true;
 }
 
@@ -174,12 +182,12 @@ static void add_shelf(struct hs_blocks *blocks)
 }
 
 /* Called when the open page is full (or there is none). */
-void hs_blocks_open_page(struct hs_blocks *blocks, const struct hs_block *first)
+static void open_page(struct hs_blocks *blocks, const struct hs_block *first)
 {
 	struct hs_page *full = blocks->open;
 	uint64_t shelf = blocks->count / HS_PAGE_BLOCKS / HS_SHELF_PAGES;
 	blocks->open = NULL;
-	if (full && full->live <= full->sparse)
+	if (full && full->rest <= 0)
 		hs_blocks_tidy(blocks, blocks->count - 1);
 	if (shelf == blocks->shelf_count)
 		add_shelf(blocks);
@@ -190,29 +198,50 @@ void hs_blocks_open_page(struct hs_blocks *blocks, const struct hs_block *first)
 	blocks->shelves[shelf]->pages_used++;
 }
 
-/* Adds a block to the open page, which is wide then. */
-void hs_blocks_begin_wide(struct hs_blocks *blocks, const struct hs_block *block)
+/* Some blocks of the open page are not small ones. */
+static void widen(struct hs_blocks *blocks)
+{
+	struct hs_page *page = blocks->open, *wide = make_page(blocks, HS_PAGE_BLOCKS, true);
+	start_page(wide, HS_PAGE_BLOCKS, &(struct hs_block){0});
+	wide->rest = page->rest;
+	for (unsigned i = 0; i < blocks->count % HS_PAGE_BLOCKS; i++)
+		wide->blocks[i] = read_block(blocks, page, i);
+	give_back(blocks, page);
+	blocks->open = *page_at(blocks, blocks->count) = wide;
+}
+
+void hs_blocks_turn(struct hs_blocks *blocks, uint32_t thread)
 {
 	struct hs_page *page = blocks->open;
 	unsigned place = (unsigned)(blocks->count % HS_PAGE_BLOCKS);
-	if (!(page->form & HS_PAGE_WIDE)) {
-		struct hs_page *wide = make_page(blocks, HS_PAGE_BLOCKS, true);
+	blocks->next = blocks->end = NULL;
+	if (place == 0 || page->form || page->thread != thread)
+		return;
+	blocks->next = &page->small[place];
+	blocks->end = &page->small[HS_PAGE_BLOCKS];
+}
+
+/* Where hs_blocks_begin has no room, or the block is not a small one. */
+void hs_blocks_begin_apart(struct hs_blocks *blocks, const struct hs_block *block)
+{
+	unsigned place = (unsigned)(blocks->count % HS_PAGE_BLOCKS);
+	if (place == 0)
+		open_page(blocks, block);
+	struct hs_page *page = blocks->open;
+	if (!(page->form & HS_PAGE_WIDE) && !fits(block, page->thread, page->first_us, page->first_bytes)) {
 		blocks->several_threads |= block->thread != page->thread;
-		start_page(wide, HS_PAGE_BLOCKS, block);
-		wide->live = page->live;
-		for (unsigned i = 0; i < place; i++)
-			wide->blocks[i] = read_block(blocks, page, i);
-		give_back(blocks, page);
-		blocks->open = *page_at(blocks, blocks->count) = page = wide;
+		widen(blocks);
 	}
-	page->blocks[place] = *block;
+	write_block(blocks, blocks->open, place, block);
+	blocks->count++;
+	hs_blocks_turn(blocks, block->thread);
 }
 
 /* ---- packing --------------------------------------------------------------------------------------------
  */
 
 /* Bit i: block i of these 64 lives. */
-static uint64_t find_living(const struct hs_small_block *blocks)
+static uint64_t find_living(const struct hs_event *blocks)
 {
 	const __m128i dead = _mm_set1_epi32((int)HS_BLOCK_DEAD);
 	uint64_t alive = 0;
@@ -242,7 +271,7 @@ static unsigned find_live(const struct hs_page *page, uint8_t *indices, uint64_t
 		}
 		for (; rest; rest &= rest - 1, index++) {
 			bool wide = page->form & HS_PAGE_WIDE;
-			uint32_t group = wide ? page->blocks[index].group : page->small[index].group;
+			uint32_t group = wide ? page->blocks[index].group : hs_event_node(page->small[index]);
 			bool alive = group != HS_BLOCK_DEAD; /* which cannot be foreseen: no branch */
 			indices[count] = (uint8_t)index;
 			count += alive;
@@ -263,7 +292,7 @@ static struct hs_page *pack(const struct hs_blocks *blocks, struct hs_page *page
 	bool wide = false;
 	for (unsigned i = 0; i < count; i++) {
 		live[i] = read_block(blocks, page, indices[i]);
-		wide |= !fit_together(&first, &live[i]);
+		wide |= !fits(&live[i], first.thread, first.born_us, first.born_bytes);
 	}
 	struct hs_page *packed = make_page(blocks, count, wide);
 	start_page(packed, count, &first);
@@ -278,7 +307,7 @@ static struct hs_page *pack(const struct hs_blocks *blocks, struct hs_page *page
 void hs_blocks_tidy(struct hs_blocks *blocks, uint64_t number)
 {
 	struct hs_page **home = page_at(blocks, number), *page = *home;
-	if (page->live == 0) {
+	if (page->rest + page->sparse == 0) {
 		struct hs_shelf **shelf = &blocks->shelves[number / HS_PAGE_BLOCKS / HS_SHELF_PAGES];
 		*home = NULL;
 		/* The last shelf still gets pages. */

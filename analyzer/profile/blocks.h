@@ -5,6 +5,8 @@
 #ifndef HS_BLOCKS_H
 #define HS_BLOCKS_H
 
+#include "event.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,15 +22,10 @@ struct hs_block {
 
 #define HS_BLOCK_DEAD UINT32_MAX
 
-/* Of functions for loops over events, and what is constant in them: the pass, where sizes stand, births. */
-#define HS_IN_LOOP static inline __attribute__((always_inline))
-
 enum { HS_PAGE_BLOCKS = 256, HS_PAGE_WORDS = HS_PAGE_BLOCKS / 64, HS_SHELF_PAGES = 4096 };
 
-/* Of the thread page->thread. */
-struct hs_small_block {
-	uint32_t size, group;
-};
+/* Small blocks are the frees that would end them, of the thread page->thread; or this. */
+#define HS_SMALL_DEAD ((struct hs_event){UINT64_MAX})
 
 /* From page->first_... on. */
 struct hs_birth {
@@ -42,8 +39,8 @@ enum hs_page_form {
 };
 
 struct hs_page {
-	uint16_t live;   /* blocks; in the open page also those that have not begun */
-	uint16_t sparse; /* with no more live ones it is packed, or given back */
+	uint16_t sparse; /* with no more live blocks it is packed, or given back */
+	int16_t rest; /* live blocks, less that; in the open page also those that have not begun, less it */
 	uint16_t capacity;
 	uint8_t form;    /* bits of enum hs_page_form */
 	uint32_t thread; /* HS_NO_THREAD: it is wide */
@@ -51,9 +48,9 @@ struct hs_page {
 	/* Packed: blocks with these numbers (bit i of all words together) are here, in their order. */
 	uint64_t places[HS_PAGE_WORDS];
 	union {
-		struct hs_block blocks[1];      /* `capacity` of them, */
-		struct hs_small_block small[1]; /* or of these, and as many births behind them */
-		struct hs_page *next;           /* of those that nobody needs */
+		struct hs_block blocks[1]; /* `capacity` of them, */
+		struct hs_event small[1];  /* or of these, and as many births behind them */
+		struct hs_page *next;      /* of those that nobody needs */
 	};
 };
 
@@ -66,8 +63,9 @@ struct hs_shelf {
 };
 
 struct hs_blocks {
-	uint64_t count;       /* allocations begun */
-	struct hs_page *open; /* the page of the latest numbers */
+	uint64_t count;              /* allocations begun */
+	struct hs_event *next, *end; /* room in the open page for small blocks of the latest thread */
+	struct hs_page *open;        /* the page of the latest numbers */
 	struct hs_shelf **shelves;
 	size_t shelf_count, shelf_capacity;
 	struct hs_chunk *chunk; /* the latest that pages of small blocks, not packed, are cut from */
@@ -79,9 +77,11 @@ struct hs_blocks {
 /* An object of zeros is empty, and has no births. */
 void hs_blocks_free(struct hs_blocks *blocks);
 
+/* Blocks that begin from now on are of that thread. */
+void hs_blocks_turn(struct hs_blocks *blocks, uint32_t thread);
+
 /* For the functions below. */
-void hs_blocks_open_page(struct hs_blocks *blocks, const struct hs_block *first);
-void hs_blocks_begin_wide(struct hs_blocks *blocks, const struct hs_block *block);
+void hs_blocks_begin_apart(struct hs_blocks *blocks, const struct hs_block *block);
 void hs_blocks_tidy(struct hs_blocks *blocks, uint64_t number);
 /* Copies the block of a number and marks it as dead; returns false if it is not there. */
 bool hs_blocks_end_apart(const struct hs_blocks *blocks, struct hs_page *page, unsigned place,
@@ -92,46 +92,80 @@ HS_IN_LOOP struct hs_birth *hs_page_births(struct hs_page *page)
 	return (struct hs_birth *)&page->small[page->capacity];
 }
 
-/* Adds the next allocation's block. births: blocks->births. */
-HS_IN_LOOP void hs_blocks_begin(struct hs_blocks *blocks, bool births, uint64_t size, uint32_t group,
+/* Adds the next allocation's block. births: blocks->births. ending: the free that would end it. */
+HS_IN_LOOP void hs_blocks_begin(struct hs_blocks *blocks, bool births, struct hs_event ending, uint64_t size,
 				uint32_t thread, uint64_t born_us, uint64_t born_bytes)
 {
-	unsigned place = (unsigned)(blocks->count % HS_PAGE_BLOCKS);
-	if (place == 0)
-		hs_blocks_open_page(blocks, &(struct hs_block){size, group, thread, born_us, born_bytes});
-	struct hs_page *page = blocks->open;
-	uint64_t us = births ? born_us - page->first_us : 0,
-		 bytes = births ? born_bytes - page->first_bytes : 0;
-	if (__builtin_expect(thread == page->thread && (size | us | bytes) <= UINT32_MAX, 1)) {
-		page->small[place] = (struct hs_small_block){(uint32_t)size, group};
-		if (births)
-			hs_page_births(page)[place] = (struct hs_birth){(uint32_t)us, (uint32_t)bytes};
-	} else {
-		hs_blocks_begin_wide(blocks, &(struct hs_block){size, group, thread, born_us, born_bytes});
+	struct hs_event *next = blocks->next;
+	struct hs_birth birth;
+	bool is_small = next != blocks->end && hs_event_value(ending) < HS_VALUE_LARGE;
+	if (births && is_small) {
+		uint64_t us = born_us - blocks->open->first_us,
+			 bytes = born_bytes - blocks->open->first_bytes;
+		is_small = (us | bytes) <= UINT32_MAX;
+		birth = (struct hs_birth){(uint32_t)us, (uint32_t)bytes};
 	}
+	if (__builtin_expect(!is_small, 0)) {
+		struct hs_block block = {size, hs_event_node(ending), thread, born_us, born_bytes};
+		hs_blocks_begin_apart(blocks, &block);
+		return;
+	}
+	*next = ending;
+	if (births)
+		hs_page_births(blocks->open)[next - blocks->open->small] = birth;
+	blocks->next = next + 1;
 	blocks->count++;
+}
+
+/* The page of a number; NULL: it has no live blocks. */
+HS_IN_LOOP struct hs_page *hs_blocks_page(const struct hs_blocks *blocks, uint64_t number)
+{
+	if (number >= blocks->count)
+		return NULL;
+	struct hs_shelf *shelf = blocks->shelves[number / HS_PAGE_BLOCKS / HS_SHELF_PAGES];
+	return shelf ? shelf->pages[number / HS_PAGE_BLOCKS % HS_SHELF_PAGES] : NULL;
+}
+
+/* After one of its blocks has ended, that of the number. */
+HS_IN_LOOP void hs_blocks_count_end(struct hs_blocks *blocks, struct hs_page *page, uint64_t number)
+{
+	if (--page->rest == 0 && page != blocks->open)
+		hs_blocks_tidy(blocks, number);
+}
+
+/* Ends the live block of that number, if it is a small one, and returns the free that ends it; and tells its
+ * thread. Else of word 0: it may be another one. */
+HS_IN_LOOP struct hs_event hs_blocks_end_small(struct hs_blocks *blocks, uint64_t number, uint32_t *thread)
+{
+	struct hs_page *page = hs_blocks_page(blocks, number);
+	if (!page || page->form)
+		return (struct hs_event){0};
+	struct hs_event *small = &page->small[number % HS_PAGE_BLOCKS], ending = *small;
+	if (ending.word == HS_SMALL_DEAD.word)
+		return (struct hs_event){0};
+	*small = HS_SMALL_DEAD;
+	*thread = page->thread;
+	hs_blocks_count_end(blocks, page, number);
+	return ending;
 }
 
 /* Ends the live block of that number and copies it. Returns false if there is none. births: blocks->births.
  */
 HS_IN_LOOP bool hs_blocks_end(struct hs_blocks *blocks, bool births, uint64_t number, struct hs_block *block)
 {
-	if (number >= blocks->count)
-		return false;
-	struct hs_shelf *shelf = blocks->shelves[number / HS_PAGE_BLOCKS / HS_SHELF_PAGES];
-	struct hs_page *page = shelf ? shelf->pages[number / HS_PAGE_BLOCKS % HS_SHELF_PAGES] : NULL;
+	struct hs_page *page = hs_blocks_page(blocks, number);
 	unsigned place = (unsigned)(number % HS_PAGE_BLOCKS);
 	if (!page)
 		return false;
 	if (__builtin_expect(page->form == 0, 1)) {
-		struct hs_small_block *small = &page->small[place];
-		*block =
-			(struct hs_block){.size = small->size, .group = small->group, .thread = page->thread};
+		struct hs_event small = page->small[place];
+		page->small[place] = HS_SMALL_DEAD;
+		*block = (struct hs_block){
+			.size = hs_event_value(small), .group = hs_event_node(small), .thread = page->thread};
 		if (births) {
 			block->born_us = page->first_us + hs_page_births(page)[place].us;
 			block->born_bytes = page->first_bytes + hs_page_births(page)[place].bytes;
 		}
-		small->group = HS_BLOCK_DEAD;
 	} else {
 		struct hs_block apart; /* so that *block may be in registers */
 		if (!hs_blocks_end_apart(blocks, page, place, &apart))
@@ -140,8 +174,7 @@ HS_IN_LOOP bool hs_blocks_end(struct hs_blocks *blocks, bool births, uint64_t nu
 	}
 	if (block->group == HS_BLOCK_DEAD)
 		return false;
-	if (--page->live <= page->sparse && page != blocks->open)
-		hs_blocks_tidy(blocks, number);
+	hs_blocks_count_end(blocks, page, number);
 	return true;
 }
 

@@ -57,11 +57,11 @@ static inline int take_either(struct column *column, uint64_t *value)
 	if (column->end - column->at < (ptrdiff_t)sizeof bytes)
 		return take_next(column, value);
 	memcpy(&bytes, column->at, sizeof bytes);
-	unsigned two = bytes >> 7 & 1;
-	if (two & bytes >> 15)
+	unsigned more = bytes & 0x80; /* the first byte is not the last one */
+	if (bytes & more << 8)
 		return take_next(column, value);
-	*value = (bytes & 0x7f) | (bytes >> 8 << 7 & -two);
-	column->at += 1 + two;
+	*value = (bytes & 0x7fU) | (bytes >> 1 & ((more << 7) - more)); /* bits 7 to 13 */
+	column->at += 1 + (more >> 7);
 	return 0;
 }
 
@@ -74,8 +74,9 @@ typedef uint64_t two __attribute__((vector_size(16)));
 static void spread(uint64_t *times_us, const struct hs_time_unit *unit)
 {
 	uint32_t i = 0;
-	two at = {0, unit->step};
-	for (; i + 2 <= unit->events; i += 2, at += 2 * unit->step) {
+	uint64_t step = hs_time_step(unit);
+	two at = {0, step};
+	for (; i + 2 <= unit->events; i += 2, at += 2 * step) {
 		two times = unit->start_us + (at >> 32);
 		memcpy(times_us + i, &times, sizeof times);
 	}
@@ -88,7 +89,7 @@ static void add_unit(struct hs_events *events, uint32_t count, uint64_t start_us
 {
 	if (count)
 		events->units[events->unit_count++] =
-			(struct hs_time_unit){start_us, (width_us << 32) / count, count};
+			(struct hs_time_unit){start_us, (uint32_t)width_us, count};
 }
 
 static int unpack_times(struct column column, uint64_t unit_us, uint64_t grain, struct hs_events *events)
@@ -219,18 +220,31 @@ static int join_far(const struct column *columns, uint32_t *joined, struct far *
 	return 0;
 }
 
-/* The event, which may be a copy, ends the next far block. */
-static inline int take_far(struct far *far, struct hs_event *event)
+static inline uint32_t add_realloc(struct hs_events *all, uint64_t size, uint64_t ended)
 {
+	all->reallocs[all->realloc_count] = (struct hs_realloc_codes){size, ended};
+	return all->realloc_count++;
+}
+
+/* The event, which may be a copy, ends the next far block. */
+static inline int take_far(struct far *far, struct hs_events *all, uint32_t at, bool is_copy)
+{
+	struct hs_event event = all->events[at];
 	if (far->next == far->end)
 		return -1;
-	uint32_t next = *far->next++;
-	event->ended = next % HS_FAR_END;
-	event->kind = (uint8_t)(event->kind % HS_EVENT_KINDS + (next >> HS_FAR_BITS) * HS_EVENT_KINDS);
+	uint32_t code = *far->next % HS_FAR_END, value = hs_event_value(event), node = hs_event_node(event);
+	unsigned kind = hs_event_kind(event), lanes = *far->next++ >> HS_FAR_BITS;
+	if (kind == HS_EVENT_FREE)
+		node = code;
+	else if (is_copy)
+		value = add_realloc(all, all->reallocs[value].size, code);
+	else
+		all->reallocs[value].ended = code;
+	all->events[at] = hs_event(kind + lanes * HS_EVENT_KINDS, value, node);
 	return 0;
 }
 
-/* A code as it stands in an event. */
+/* The code of the block that a free ends, as it stands in the event. */
 static inline uint32_t shorten(struct hs_events *all, uint64_t code)
 {
 	if (__builtin_expect(code < HS_CODE_LARGE, 1))
@@ -252,25 +266,26 @@ static inline __attribute__((always_inline)) int unpack_events_of(struct column 
 	for (uint32_t end_at = at + count; at < end_at; at++) {
 		unsigned code = *kinds.at++, kind = code % HS_EVENT_KINDS;
 		uint64_t node = 0, size = 0, end = 0;
-		if (kind != HS_EVENT_FREE) {
-			if (take_either(&nodes, &node) != 0 ||
-			    (!sizes_apart && take_either(&sizes, &size) != 0) ||
-			    (sizes_apart && kind == HS_EVENT_RESIZE))
-				return -1;
-			if (node > UINT32_MAX)
-				node = UINT32_MAX;
-		}
+		if (kind != HS_EVENT_FREE &&
+		    (take_either(&nodes, &node) != 0 || (!sizes_apart && take_either(&sizes, &size) != 0)))
+			return -1;
 		if (kind != HS_EVENT_ALLOC && take_next(&ended, &end) != 0)
 			return -1;
 		if (code >= (kind == HS_EVENT_ALLOC ? 1 : HS_EVENT_KINDS * HS_LANES))
 			return -1;
-		all->events[at] = (struct hs_event){.size = shorten(all, size),
-						    .ended = shorten(all, end),
-						    .node = (uint32_t)node,
-						    .kind = (uint8_t)code};
+		if (node > UINT32_MAX)
+			node = UINT32_MAX;
+		if (kind == HS_EVENT_FREE)
+			all->events[at] = hs_event(code, 0, shorten(all, end));
+		else if (kind == HS_EVENT_ALLOC)
+			all->events[at] = hs_event(code, hs_value_of(all, size), (uint32_t)node);
+		else if (sizes_apart && kind == HS_EVENT_RESIZE)
+			return -1;
+		else
+			all->events[at] = hs_event(code, add_realloc(all, size, end), (uint32_t)node);
 		if (end == HS_ENDED_FAR) {
 			far->events[at / 64] |= UINT64_C(1) << at % 64;
-			if (code != kind || take_far(far, &all->events[at]) != 0)
+			if (code != kind || take_far(far, all, at, false) != 0)
 				return -1;
 		}
 	}
@@ -300,31 +315,33 @@ static inline uint64_t which_are_far(const struct far *far, uint32_t at, uint32_
 }
 
 /* Events from `at` on that end the next far blocks. */
-static inline int take_far_of(struct far *far, struct hs_event *events, uint32_t at, uint64_t which)
+static inline int take_far_of(struct far *far, struct hs_events *all, uint32_t at, uint64_t which)
 {
 	far->events[at / 64] |= which << at % 64;
 	far->events[at / 64 + 1] |= which >> 1 >> (63 - at % 64);
 	for (; which; which &= which - 1)
-		if (take_far(far, &events[at + (unsigned)__builtin_ctzll(which)]) != 0)
+		if (take_far(far, all, at + (uint32_t)__builtin_ctzll(which), true) != 0)
 			return -1;
 	return 0;
 }
 
+typedef uint64_t eight __attribute__((vector_size(HS_COPIED_AT_ONCE * sizeof(struct hs_event))));
+
 /* `count` events from `at` on that are those `distance` before them, which they may overlap. */
-static int copy_events(struct hs_event *events, uint32_t at, uint32_t count, uint32_t distance,
-		       struct far *far)
+static int copy_events(struct hs_events *all, uint32_t at, uint32_t count, uint32_t distance, struct far *far)
 {
 	while (count) {
 		uint32_t most = distance < COPY_PIECE ? distance : COPY_PIECE;
 		uint32_t piece = count < most ? count : most;
-		const struct hs_event *from = events + at - distance;
-		struct hs_event *to = events + at, *end = to + piece;
-		for (; to < end; to += HS_COPIED_AT_ONCE, from += HS_COPIED_AT_ONCE)
-#pragma GCC unroll 8
-			for (unsigned i = 0; i < HS_COPIED_AT_ONCE; i++)
-				to[i] = from[i];
+		const struct hs_event *from = &all->events[at - distance];
+		struct hs_event *to = &all->events[at], *end = to + piece;
+		for (; to < end; to += HS_COPIED_AT_ONCE, from += HS_COPIED_AT_ONCE) {
+			eight some;
+			memcpy(&some, from, sizeof some);
+			memcpy(to, &some, sizeof some);
+		}
 		uint64_t which = which_are_far(far, at - distance, piece);
-		if (which && take_far_of(far, events, at, which) != 0)
+		if (which && take_far_of(far, all, at, which) != 0)
 			return -1;
 		at += piece;
 		count -= piece;
@@ -352,7 +369,7 @@ static int unpack_all(struct column *columns, struct hs_events *all)
 			return -1;
 		at += (uint32_t)plain;
 		if (copied > count - at || distance == 0 || distance > at ||
-		    copy_events(all->events, at, (uint32_t)copied, distance, &far) != 0)
+		    copy_events(all, at, (uint32_t)copied, distance, &far) != 0)
 			return -1;
 		at += (uint32_t)copied;
 	}
@@ -389,7 +406,7 @@ static int unpack_sizes(struct column *parts, struct hs_events *events)
 	}
 	for (unsigned i = 0; i < HS_LANES; i++) {
 		for (uint32_t k = 0; k < events->lane_events[i]; k++, event++)
-			lane_sizes[i] -= event->kind % HS_EVENT_KINDS != HS_EVENT_FREE;
+			lane_sizes[i] -= hs_event_kind(*event) != HS_EVENT_FREE;
 		if (lane_sizes[i])
 			return -1;
 	}
@@ -403,7 +420,7 @@ int hs_events_unpack(const uint8_t *payload, const struct hs_member *member, boo
 	struct column columns[HS_COLUMNS] = {0}, sizes[HS_SIZE_PARTS];
 	uint64_t head[6]; /* previous time, from there to the last, allocations, unit, grain, sizes */
 	events->count = member->items;
-	events->run_count = events->large_count = events->unit_count = 0;
+	events->run_count = events->large_count = events->realloc_count = events->unit_count = 0;
 	memset(events->lane_events, 0, sizeof events->lane_events);
 	if (events->count > HS_EVENTS_A_MEMBER)
 		return hs_fail(error, "it claims %u events", events->count);

@@ -2,44 +2,26 @@
 #ifndef HS_EVENTS_H
 #define HS_EVENTS_H
 
+#include "event.h"
 #include "recording.h"
 
-/* What the columns say of an event, coded against the state that runs through the file (FORMAT.md), until
- * hs_tracker_track puts in its place what that means; 0 where its kind has nothing. */
-struct hs_event {
-	union {
-		struct {
-			uint32_t size,
-				ended; /* codes, or HS_CODE_LARGE + where in events->large they stand */
-		};
-		uint64_t bytes; /* tracked: of the block that begins or, with a free, ends */
-	};
-	uint32_t node; /* code UINT32_MAX: out of range. Tracked: the block's group */
-	/* enum hs_event_kind; and HS_EVENT_KINDS times the lanes from here on to the block's that it ends.
-	 * Tracked: and HS_EVENT_... */
-	uint8_t kind;
-};
-
-/* Events that are spread evenly. */
+/* Events that are spread evenly: the n-th of them (from 0) happens at start_us + (n * step >> 32). */
 struct hs_time_unit {
-	uint64_t start_us, step;
-	uint32_t events; /* 1 at least */
+	uint64_t start_us;
+	uint32_t width_us, events; /* 1 at least */
 };
 
-/* When the n-th of them (from 0) happens, us. */
-static inline uint64_t hs_time_in_unit(const struct hs_time_unit *unit, uint32_t n)
+static inline uint64_t hs_time_step(const struct hs_time_unit *unit)
 {
-	return unit->start_us + (n * unit->step >> 32);
+	return ((uint64_t)unit->width_us << 32) / unit->events;
 }
 
-#define HS_CODE_LARGE (UINT32_MAX - HS_LARGE_CODES_MOST)
-enum { HS_LARGE_CODES_MOST = 2 * HS_EVENTS_A_MEMBER };
 /* Copies are made so many events at a time, the last ones of which may be too many. */
 enum { HS_COPIED_AT_ONCE = 8 };
 
-enum {
-	HS_EVENT_FIRST = HS_EVENT_KINDS,         /* begins the first block of its group */
-	HS_EVENT_TEMPORARY = HS_EVENT_KINDS * 2, /* frees the latest block that its thread allocated */
+/* What the columns say of a realloc: an event has no room for it. */
+struct hs_realloc_codes {
+	uint64_t size, ended;
 };
 
 /* The block that a realloc ends; or a free, if somebody wants to know how long it lived. */
@@ -58,8 +40,9 @@ struct hs_events {
 	uint64_t resolution_us; /* times are wrong by less; 1: exact */
 	uint32_t lane_events[HS_LANES];
 	struct hs_event events[HS_EVENTS_A_MEMBER + HS_COPIED_AT_ONCE]; /* lane by lane */
-	uint32_t large_count;
-	uint64_t large[HS_LARGE_CODES_MOST];
+	uint32_t large_count, realloc_count;
+	uint64_t large[HS_LARGE_MOST];
+	struct hs_realloc_codes reallocs[HS_EVENTS_A_MEMBER]; /* copies may have the same */
 	/* Sizes apart: the events have none, but `sizes`. Those of a lane, at nodes with the same id modulo
 	 * HS_SIZE_PARTS, stand from sizes_begin on (tracker moves it to the end) to sizes_end. */
 	bool sizes_apart;
@@ -79,6 +62,21 @@ struct hs_events {
 	uint32_t ended_count;
 	struct hs_ended ended[HS_EVENTS_A_MEMBER]; /* in the order of the tracked events that end them */
 };
+
+/* A number as the value of an event. */
+HS_IN_LOOP uint32_t hs_value_of(struct hs_events *events, uint64_t number)
+{
+	if (__builtin_expect(number < HS_VALUE_LARGE, 1))
+		return (uint32_t)number;
+	events->large[events->large_count] = number;
+	return HS_VALUE_LARGE + events->large_count++;
+}
+
+HS_IN_LOOP uint64_t hs_number_of(const struct hs_events *events, struct hs_event event)
+{
+	uint32_t value = hs_event_value(event);
+	return __builtin_expect(value < HS_VALUE_LARGE, 1) ? value : events->large[value - HS_VALUE_LARGE];
+}
 
 /* The tracked events in the order of the file, run by run. */
 struct hs_events_walk {

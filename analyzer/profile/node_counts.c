@@ -9,6 +9,8 @@ struct hs_node_table *hs_node_table_new(size_t capacity)
 	struct hs_node_table *table = hs_allocate_zero(1, sizeof *table);
 	table->capacity = capacity;
 	table->counts = hs_allocate_lines(capacity * sizeof *table->counts);
+	table->peak_capacity = capacity;
+	table->peaks = hs_allocate(capacity * sizeof *table->peaks);
 	return table;
 }
 
@@ -17,6 +19,7 @@ void hs_node_table_free(struct hs_node_table *table)
 	if (!table)
 		return;
 	free(table->counts);
+	free(table->peaks);
 	free(table->more);
 	free(table);
 }
@@ -24,7 +27,9 @@ void hs_node_table_free(struct hs_node_table *table)
 struct hs_node_counts *hs_node_table_add(struct hs_node_table *table)
 {
 	table->counts = hs_grow(table->counts, table->count, &table->capacity, sizeof *table->counts);
+	table->peaks = hs_grow(table->peaks, table->count, &table->peak_capacity, sizeof *table->peaks);
 	table->counts[table->count] = (struct hs_node_counts){0};
+	table->peaks[table->count] = (struct hs_volume){0};
 	return &table->counts[table->count++];
 }
 
@@ -41,59 +46,54 @@ void hs_node_table_forget_peak(struct hs_node_table *table)
 		table->counts[i].peak_number = 0;
 }
 
+static void add_volume(struct hs_volume *sum, const struct hs_volume *volume)
+{
+	sum->bytes += volume->bytes;
+	sum->blocks += volume->blocks;
+}
+
 static void add_more(struct hs_node_more *sum, const struct hs_node_more *more)
 {
-	sum->temporary_bytes += more->temporary_bytes;
-	sum->temporary += more->temporary;
 	sum->moved_bytes += more->moved_bytes;
 	sum->moved += more->moved;
 	sum->reallocations += more->reallocations;
 }
 
-static void add_counts(struct hs_node_counts *sum, const struct hs_node_counts *counts)
-{
-	sum->allocated_bytes += counts->allocated_bytes;
-	sum->allocations += counts->allocations;
-	sum->ended_bytes += counts->ended_bytes;
-	sum->ended += counts->ended;
-	sum->peak_bytes += counts->peak_bytes;
-	sum->peak_blocks += counts->peak_blocks;
-	sum->lifetime_us += counts->lifetime_us;
-}
-
 /* Adds a node to the sum that it is part of. */
-static void add_node(struct hs_node_table *table, struct hs_node_counts *sum, struct hs_node_counts counts)
+static void add_node(struct hs_node_table *table, uint32_t to, uint32_t node)
 {
-	add_counts(sum, &counts);
+	struct hs_node_counts *sum = &table->counts[to];
+	const struct hs_node_counts *counts = &table->counts[node];
+	for (unsigned i = 0; i < HS_NODE_VOLUMES; i++)
+		add_volume(&sum->volumes[i], &counts->volumes[i]);
+	sum->lifetime_us += counts->lifetime_us;
+	add_volume(&table->peaks[to], &table->peaks[node]);
 	if (!sum->more)
-		sum->more = counts.more;
-	else if (counts.more)
-		add_more(&table->more[sum->more - 1], &table->more[counts.more - 1]);
+		sum->more = counts->more;
+	else if (counts->more)
+		add_more(&table->more[sum->more - 1], &table->more[counts->more - 1]);
 }
 
 void hs_node_table_finish(struct hs_node_table *table, uint32_t peak_number, uint64_t now_us,
 			  const struct hs_group_sums *sums_of, struct hs_counts *all)
 {
-	struct hs_node_counts every = {0};
-	struct hs_node_more every_more = {0};
 	uint32_t sums = 0;
-	for (size_t i = 0; i < table->more_count; i++)
-		add_more(&every_more, &table->more[i]);
 	for (uint32_t i = 0; i < table->count; i++) {
 		struct hs_node_counts *counts = &table->counts[i];
-		hs_node_save_peak(counts, peak_number);
-		counts->lifetime_us += (counts->allocations - counts->ended) * now_us;
-		add_counts(&every, counts);
+		hs_node_save_peak(table, i, peak_number);
+		counts->lifetime_us += hs_node_live(counts).blocks * now_us;
+		hs_node_table_add_to(table, i, false, all);
 		uint32_t sum = sums_of->of_group ? sums_of->of_group[i] : i;
 		/* now, while they are at hand: nodes are more than fit into the cache, larger sums are not */
 		if (sums_of->larger.of_site)
 			hs_node_table_add_to(table, i, false,
 					     &sums_of->larger.sums[sums_of->larger.of_site[sum]]);
-		if (sum == sums) /* its first node: no sum stands behind the nodes that were added */
-			table->counts[sums++] = *counts;
-		else
-			add_node(table, &table->counts[sum], *counts);
+		if (sum == sums) { /* its first node: no sum stands behind the nodes that were added */
+			table->counts[sums] = *counts;
+			table->peaks[sums++] = table->peaks[i];
+		} else {
+			add_node(table, sum, i);
+		}
 	}
 	table->count = sums;
-	hs_node_add_to(&every, &every_more, all);
 }

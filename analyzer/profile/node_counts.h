@@ -3,26 +3,50 @@
 #ifndef HS_NODE_COUNTS_H
 #define HS_NODE_COUNTS_H
 
+#include "event.h"
 #include "profile.h"
 
-/* One line of the cache. */
+#include <string.h>
+
+/* Blocks. Both numbers are added at once, as in a vector. */
+struct hs_volume {
+	uint64_t bytes, blocks;
+};
+typedef uint64_t hs_volume_vector __attribute__((vector_size(sizeof(struct hs_volume))));
+
+HS_IN_LOOP void hs_volume_add(struct hs_volume *sum, hs_volume_vector change)
+{
+	hs_volume_vector vector;
+	memcpy(&vector, sum, sizeof vector);
+	vector += change;
+	memcpy(sum, &vector, sizeof vector);
+}
+
+enum hs_node_volume {
+	HS_NODE_BEGUN = HS_EVENT_ALLOC,
+	HS_NODE_ENDED = HS_EVENT_FREE, /* what is live is the difference */
+	HS_NODE_TEMPORARY,
+	HS_NODE_VOLUMES
+};
+
+/* One line of the cache: what nearly every event needs. */
 struct hs_node_counts {
-	uint64_t allocated_bytes, allocations, ended_bytes, ended; /* what is live is the difference */
-	uint64_t peak_bytes, peak_blocks;
+	struct hs_volume volumes[HS_NODE_VOLUMES];
 	uint64_t lifetime_us; /* as in struct hs_group_state; finished: as in struct hs_counts */
 	uint32_t peak_number; /* that the at-peak values belong to */
 	uint32_t more;        /* index + 1 in the table's; 0: there is none of it */
 };
 
-/* What half of the nodes do not have. */
+/* What most nodes do not have. */
 struct hs_node_more {
-	uint64_t temporary_bytes, temporary, moved_bytes, moved, reallocations;
+	uint64_t moved_bytes, moved, reallocations;
 };
 
 struct hs_node_table {
 	struct hs_node_counts *counts;
+	struct hs_volume *peaks; /* of each node: live at the peak */
 	uint32_t count;
-	size_t capacity;
+	size_t capacity, peak_capacity;
 	struct hs_node_more *more;
 	size_t more_count, more_capacity;
 };
@@ -41,14 +65,20 @@ static inline struct hs_node_more *hs_node_more(struct hs_node_table *table, str
 		hs_node_table_add_more(table, counts);
 	return &table->more[counts->more - 1];
 }
-/* Before what is live of a node changes. */
-static inline void hs_node_save_peak(struct hs_node_counts *counts, uint32_t peak_number)
+static inline struct hs_volume hs_node_live(const struct hs_node_counts *counts)
 {
-	if (counts->peak_number == peak_number)
+	const struct hs_volume *begun = &counts->volumes[HS_NODE_BEGUN],
+			       *ended = &counts->volumes[HS_NODE_ENDED];
+	return (struct hs_volume){begun->bytes - ended->bytes, begun->blocks - ended->blocks};
+}
+/* Before what is live of a node changes. */
+HS_IN_LOOP void hs_node_save_peak(struct hs_node_table *table, uint32_t node, uint32_t peak_number)
+{
+	struct hs_node_counts *counts = &table->counts[node];
+	if (__builtin_expect(counts->peak_number == peak_number, 1))
 		return;
 	counts->peak_number = peak_number;
-	counts->peak_bytes = counts->allocated_bytes - counts->ended_bytes;
-	counts->peak_blocks = counts->allocations - counts->ended;
+	table->peaks[node] = hs_node_live(counts);
 }
 /* All nodes' at-peak values belong to a peak before number 1. */
 void hs_node_table_forget_peak(struct hs_node_table *table);
@@ -57,37 +87,32 @@ void hs_node_table_forget_peak(struct hs_node_table *table);
 void hs_node_table_finish(struct hs_node_table *table, uint32_t peak_number, uint64_t now_us,
 			  const struct hs_group_sums *sums, struct hs_counts *all);
 
-/* Adds what is counted of a node to a sum of all counts. more: NULL if there is none of it. */
-static inline void hs_node_add_to(const struct hs_node_counts *counts, const struct hs_node_more *more,
-				  struct hs_counts *sum)
-{
-	sum->allocated_bytes += counts->allocated_bytes;
-	sum->allocations += counts->allocations;
-	sum->peak_bytes += counts->peak_bytes;
-	sum->peak_blocks += counts->peak_blocks;
-	sum->live_bytes += counts->allocated_bytes - counts->ended_bytes;
-	sum->live_blocks += counts->allocations - counts->ended;
-	sum->lifetime_us += counts->lifetime_us;
-	if (!more)
-		return;
-	sum->temporary_bytes += more->temporary_bytes;
-	sum->temporary += more->temporary;
-	sum->moved_bytes += more->moved_bytes;
-	sum->moved += more->moved;
-	sum->reallocations += more->reallocations;
-}
-
 /* Of one that is finished: adds what is counted of a node, or a sum. suppressed: what is live counts as that.
  * Inline: sites are many. */
 static inline void hs_node_table_add_to(const struct hs_node_table *table, uint32_t index, bool suppressed,
 					struct hs_counts *sum)
 {
 	const struct hs_node_counts *counts = &table->counts[index];
-	hs_node_add_to(counts, counts->more ? &table->more[counts->more - 1] : NULL, sum);
+	struct hs_volume live = hs_node_live(counts);
+	sum->allocated_bytes += counts->volumes[HS_NODE_BEGUN].bytes;
+	sum->allocations += counts->volumes[HS_NODE_BEGUN].blocks;
+	sum->peak_bytes += table->peaks[index].bytes;
+	sum->peak_blocks += table->peaks[index].blocks;
+	sum->live_bytes += live.bytes;
+	sum->live_blocks += live.blocks;
+	sum->temporary_bytes += counts->volumes[HS_NODE_TEMPORARY].bytes;
+	sum->temporary += counts->volumes[HS_NODE_TEMPORARY].blocks;
+	sum->lifetime_us += counts->lifetime_us;
 	if (suppressed) {
-		sum->suppressed_bytes += counts->allocated_bytes - counts->ended_bytes;
-		sum->suppressed_blocks += counts->allocations - counts->ended;
+		sum->suppressed_bytes += live.bytes;
+		sum->suppressed_blocks += live.blocks;
 	}
+	if (!counts->more)
+		return;
+	const struct hs_node_more *more = &table->more[counts->more - 1];
+	sum->moved_bytes += more->moved_bytes;
+	sum->moved += more->moved;
+	sum->reallocations += more->reallocations;
 }
 
 #endif

@@ -75,13 +75,12 @@ static void count_selected(struct hs_replay_state *state, struct hs_heap *heap, 
 
 /* Returns the counts that the block went to. */
 HS_IN_LOOP struct hs_group_state *begin_block(struct hs_replay_state *state, struct hs_heap *heap,
-					      const struct hs_event *event, uint64_t now_us,
+					      struct hs_event event, uint64_t size, uint64_t now_us,
 					      enum hs_pass pass)
 {
-	uint32_t group = event->node;
-	uint64_t size = event->bytes;
+	uint32_t group = hs_event_node(event);
 	bool selected = pass != HS_PASS_FULL || group != HS_LEFT_OUT;
-	if (__builtin_expect(event->kind & HS_EVENT_FIRST, 0))
+	if (__builtin_expect(event.word & HS_EVENT_FIRST, 0))
 		begin_group(state, group);
 	struct hs_group_state *counts = counts_of(state, group, pass);
 	hs_replay_save_peak(heap, counts);
@@ -152,12 +151,12 @@ HS_IN_LOOP struct hs_group_state *end_block(struct hs_replay_state *state, struc
 /* ---- events ---------------------------------------------------------------------------------------------
  */
 
-HS_IN_LOOP void count_free(struct hs_replay_state *state, struct hs_heap *heap, const struct hs_event *event,
-			   uint64_t lived_us, uint64_t now_us, enum hs_pass pass)
+HS_IN_LOOP void count_free(struct hs_replay_state *state, struct hs_heap *heap, struct hs_event event,
+			   uint64_t size, uint64_t lived_us, uint64_t now_us, enum hs_pass pass)
 {
-	struct hs_ended block = {event->bytes, lived_us, event->node};
+	struct hs_ended block = {size, lived_us, hs_event_node(event)};
 	struct hs_group_state *counts = end_block(state, heap, block, now_us, pass);
-	if (event->kind & HS_EVENT_TEMPORARY) {
+	if (event.word & HS_EVENT_TEMPORARY) {
 		counts->temporary++;
 		counts->temporary_bytes += block.size;
 	}
@@ -169,18 +168,17 @@ HS_IN_LOOP void count_free(struct hs_replay_state *state, struct hs_heap *heap, 
 }
 
 /* The old block ends and the new one begins in one step: maxima see only the outcome. */
-HS_IN_LOOP void count_realloc(struct hs_replay_state *state, struct hs_heap *heap,
-			      const struct hs_event *event, const struct hs_ended *old, uint64_t now_us,
-			      enum hs_pass pass)
+HS_IN_LOOP void count_realloc(struct hs_replay_state *state, struct hs_heap *heap, struct hs_event event,
+			      uint64_t size, const struct hs_ended *old, uint64_t now_us, enum hs_pass pass)
 {
 	end_block(state, heap, *old, now_us, pass);
-	struct hs_group_state *counts = begin_block(state, heap, event, now_us, pass);
-	if (pass == HS_PASS_FULL && (old->group != HS_LEFT_OUT || event->node != HS_LEFT_OUT))
+	struct hs_group_state *counts = begin_block(state, heap, event, size, now_us, pass);
+	if (pass == HS_PASS_FULL && (old->group != HS_LEFT_OUT || hs_event_node(event) != HS_LEFT_OUT))
 		state->selected_events++;
 	counts->reallocations++;
-	if (event->kind % HS_EVENT_KINDS == HS_EVENT_MOVE) {
+	if (hs_event_kind(event) == HS_EVENT_MOVE) {
 		counts->moved++;
-		counts->moved_bytes += old->size < event->bytes ? old->size : event->bytes;
+		counts->moved_bytes += old->size < size ? old->size : size;
 	}
 }
 
@@ -210,20 +208,21 @@ HS_IN_LOOP void count_member(struct hs_replay_state *state, const struct hs_even
 	const struct hs_ended *ended = events->ended;
 	uint64_t number = state->events;
 	while (hs_events_walk_run(&walk)) {
-		const struct hs_event *event = walk.event;
+		const struct hs_event *next = walk.event;
 		const uint64_t *times_us = walk.times_us;
-		for (const struct hs_event *end = event + walk.count; event < end; event++) {
-			uint64_t now_us = *times_us++;
+		for (const struct hs_event *end = next + walk.count; next < end; next++) {
+			struct hs_event event = *next;
+			uint64_t now_us = *times_us++, size = hs_number_of(events, event);
 			see_event(state, &heap, number++, now_us, pass);
-			if (event->kind % HS_EVENT_KINDS == HS_EVENT_FREE) {
+			if (hs_event_kind(event) == HS_EVENT_FREE) {
 				uint64_t lived_us = pass == HS_PASS_FULL ? ended++->lived_us : 0;
-				count_free(state, &heap, event, lived_us, now_us, pass);
-			} else if (event->kind % HS_EVENT_KINDS == HS_EVENT_ALLOC) {
-				begin_block(state, &heap, event, now_us, pass);
+				count_free(state, &heap, event, size, lived_us, now_us, pass);
+			} else if (hs_event_kind(event) == HS_EVENT_ALLOC) {
+				begin_block(state, &heap, event, size, now_us, pass);
 				if (pass == HS_PASS_FULL)
-					state->selected_events += event->node != HS_LEFT_OUT;
+					state->selected_events += hs_event_node(event) != HS_LEFT_OUT;
 			} else {
-				count_realloc(state, &heap, event, ended++, now_us, pass);
+				count_realloc(state, &heap, event, size, ended++, now_us, pass);
 			}
 		}
 	}

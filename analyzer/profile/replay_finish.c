@@ -81,20 +81,16 @@ static struct hs_node_table *make_nodes(struct hs_replay_state *state)
 		struct hs_group_state *group = &state->groups[g];
 		struct hs_node_counts *counts = hs_node_table_add(nodes);
 		hs_replay_save_peak(&state->heap, group);
+		nodes->peaks[g] = (struct hs_volume){group->peak_bytes, group->peak_blocks};
 		*counts = (struct hs_node_counts){
-			.allocated_bytes = group->allocated_bytes,
-			.allocations = group->allocations,
-			.ended_bytes = group->ended_bytes,
-			.ended = group->ended,
-			.peak_bytes = group->peak_bytes,
-			.peak_blocks = group->peak_blocks,
+			.volumes[HS_NODE_BEGUN] = {group->allocated_bytes, group->allocations},
+			.volumes[HS_NODE_ENDED] = {group->ended_bytes, group->ended},
+			.volumes[HS_NODE_TEMPORARY] = {group->temporary_bytes, group->temporary},
 			.lifetime_us = group->lifetime_us,
 			.peak_number = (uint32_t)state->heap.peak_number,
 		};
-		if (group->temporary || group->reallocations)
+		if (group->reallocations)
 			*hs_node_more(nodes, counts) = (struct hs_node_more){
-				.temporary_bytes = group->temporary_bytes,
-				.temporary = group->temporary,
 				.moved_bytes = group->moved_bytes,
 				.moved = group->moved,
 				.reallocations = group->reallocations,

@@ -71,55 +71,67 @@ static uint32_t choose_slice(struct hs_tracker *tracker)
 	return out->slice_count - 1;
 }
 
-/* The group of a node that the lane has met, where each is a group of its own. */
-static uint32_t use_met_node(struct hs_tracker *tracker, const struct hs_tracker_lane *lane, uint32_t node,
-			     bool *first)
+/* The group of a block that is about to begin. */
+struct chosen {
+	uint32_t group;
+	bool first; /* it is its first block */
+};
+
+/* Of a node that no block of the lane has had, where each is a group of its own. */
+static struct chosen use_new_node(struct hs_tracker *tracker, const struct hs_tracker_lane *lane,
+				  uint32_t node)
 {
-	struct hs_remembered *own = &lane->remembered[lane->place_of_node[node]];
 	uint32_t others = tracker->lanes_begun & ~(1U << (lane - tracker->lanes));
-	for (; others && !own->group; others &= others - 1) {
+	for (; others; others &= others - 1) {
 		const struct hs_tracker_lane *other = &tracker->lanes[__builtin_ctz(others)];
 		uint32_t place = other->place_of_node[node];
-		if (place || node == 0)
-			own->group = other->remembered[place].group;
+		struct hs_event ending = other->remembered[place].ending;
+		if ((place || node == 0) && hs_event_kind(ending) == HS_EVENT_FREE)
+			return (struct chosen){hs_event_node(ending), false};
 	}
-	if (!own->group) {
-		*first = true;
-		tracker->how.by_node->nodes[tracker->node_groups] = node;
-		own->group = ++tracker->node_groups;
-	}
-	return own->group - 1;
+	tracker->how.by_node->nodes[tracker->node_groups] = node;
+	return (struct chosen){tracker->node_groups++, true};
 }
 
-/* The group of a node that is about to have a block, and whether it is the group's first. */
-static __attribute__((noinline)) uint32_t
-use_node(struct hs_tracker *tracker, const struct hs_tracker_lane *lane, uint32_t node, bool *first)
+static struct chosen use_group_of_caller(struct hs_tracker *tracker, uint32_t node)
 {
-	if (tracker->how.by_node)
-		return use_met_node(tracker, lane, node, first);
-	uint32_t group = tracker->group_of_node[node];
-	*first = !tracker->begun[group];
-	tracker->begun[group] = true;
+	struct chosen chosen = {.group = tracker->group_of_node[node]};
+	chosen.first = !tracker->begun[chosen.group];
+	tracker->begun[chosen.group] = true;
 	tracker->out->node_used[node] = true;
-	return group;
+	return chosen;
 }
 
-/* The group of a block that is about to begin, and whether it is its first. The caller's groups stand for the
- * key 0. */
-static uint32_t choose_part(struct hs_tracker *tracker, struct hs_tracker_lane *lane, uint32_t node,
-			    uint64_t size, bool *first)
+/* The group of a node, which is remembered. */
+static __attribute__((noinline)) struct chosen
+use_node(struct hs_tracker *tracker, const struct hs_tracker_lane *lane, struct hs_remembered *own)
+{
+	if (hs_event_kind(own->ending) == HS_EVENT_FREE)
+		return (struct chosen){hs_event_node(own->ending), false};
+	struct chosen chosen = tracker->how.by_node ? use_new_node(tracker, lane, own->node)
+						    : use_group_of_caller(tracker, own->node);
+	own->ending = hs_event(HS_EVENT_FREE, hs_event_value(own->ending), chosen.group);
+	return chosen;
+}
+
+/* The caller's groups stand for the key 0. */
+static struct chosen choose_part(struct hs_tracker *tracker, struct hs_tracker_lane *lane,
+				 struct hs_remembered *own, uint64_t size)
 {
 	const struct hs_replay_how *how = &tracker->how;
+	struct chosen chosen = {.group = HS_LEFT_OUT};
+	uint32_t node = own->node;
 	if (!is_selected(tracker, lane, node, size))
-		return HS_LEFT_OUT;
+		return chosen;
 	uint32_t key = how->by_thread ? lane->latest_thread
 		       : how->by_size ? hs_bucket(size)
 		       : how->slices  ? choose_slice(tracker)
 				      : 0;
 	if (key == 0)
-		return use_node(tracker, lane, node, first);
+		return use_node(tracker, lane, own);
 	tracker->out->node_used[node] = true;
-	return hs_tracker_part(tracker, tracker->group_of_node[node], key, first);
+	chosen.group = hs_tracker_part(tracker, tracker->group_of_node[node], key, &chosen.first);
+	return chosen;
 }
 
 /* ---- codes ----------------------------------------------------------------------------------------------
@@ -130,10 +142,10 @@ struct turn {
 	struct hs_tracker *tracker;
 	struct hs_tracker_lane *lane;
 	struct hs_events *events;
-	bool sizes_apart; /* constant */
-	struct hs_remembered *remembered;
-	uint64_t *latest;
-	uint32_t node_count, thread, latest_place;
+	bool sizes_apart;                       /* constant */
+	struct hs_remembered *remembered, *own; /* of the lane; of the latest allocation's node */
+	uint64_t *latest, *own_latest;          /* of all threads; of this one */
+	uint32_t node_count, thread;
 	uint64_t now_us, allocated_bytes;
 };
 
@@ -142,26 +154,22 @@ static void add_place(struct hs_tracker_lane *lane, uint32_t node)
 	uint32_t place = lane->place_count++;
 	lane->remembered =
 		hs_grow(lane->remembered, place, &lane->remembered_capacity, sizeof *lane->remembered);
-	lane->remembered[place] = (struct hs_remembered){0};
-	lane->node_of_place =
-		hs_grow(lane->node_of_place, place, &lane->place_capacity, sizeof *lane->node_of_place);
-	lane->node_of_place[place] = node;
+	lane->remembered[place] = (struct hs_remembered){.node = node};
 	lane->place_of_node[node] = place;
 }
 
-HS_IN_LOOP uint32_t find_place(struct turn *turn, uint32_t node)
+/* Turns to the node, which the latest one's is followed by from now on. */
+HS_IN_LOOP void turn_to_node(struct turn *turn, uint32_t node)
 {
 	struct hs_tracker_lane *lane = turn->lane;
 	if (__builtin_expect(lane->place_of_node[node] == 0, 0) && node) {
+		ptrdiff_t latest = turn->own - turn->remembered;
 		add_place(lane, node);
 		turn->remembered = lane->remembered;
+		turn->own = turn->remembered + latest;
 	}
-	return lane->place_of_node[node];
-}
-
-HS_IN_LOOP uint32_t latest_node(const struct turn *turn)
-{
-	return turn->lane->node_of_place[turn->latest_place];
+	turn->own->successor = lane->place_of_node[node];
+	turn->own = turn->remembered + turn->own->successor;
 }
 
 /* Where the block is that the event ends. */
@@ -172,60 +180,92 @@ HS_IN_LOOP struct hs_tracker_lane *ended_home(const struct turn *turn, unsigned 
 						 : &turn->tracker->lanes[(place + further) % HS_LANES];
 }
 
-/* What an event's code stands for. */
-HS_IN_LOOP uint64_t whole_code(const struct turn *turn, uint32_t code)
+/* The code of the block that a free ends. */
+HS_IN_LOOP uint64_t code_of_free(const struct turn *turn, struct hs_event event)
 {
+	uint32_t code = hs_event_node(event);
 	return __builtin_expect(code < HS_CODE_LARGE, 1) ? code : turn->events->large[code - HS_CODE_LARGE];
 }
 
-/* The number of the block that the event ends. */
+/* The number of the ended block that the code stands for. */
 HS_IN_LOOP uint64_t decode_end(const struct turn *turn, const struct hs_tracker_lane *home, unsigned further,
-			       const struct hs_event *event)
+			       uint64_t code)
 {
-	uint64_t code = whole_code(turn, event->ended);
 	uint64_t *last_ended = &turn->lane->last_ended[further];
 	return *last_ended = code & 1 ? *last_ended + (uint64_t)hs_unzigzag(code >> 1)
 				      : home->blocks.count - 1 - (code >> 1);
 }
 
-/* The event's size, which stands apart and tells a realloc in place as well. Returns false if there is none.
- */
-static bool take_size(struct hs_events *events, size_t lane, uint32_t node, struct hs_event *event,
+/* Where the size of the node's latest block stands, which is large. */
+static __attribute__((noinline)) uint64_t *large_size(struct hs_tracker_lane *lane,
+						      const struct hs_remembered *own)
+{
+	uint32_t number = hs_pairs_add(&lane->large_places, (uint64_t)(own - lane->remembered), 0, NULL);
+	lane->large_sizes =
+		hs_grow(lane->large_sizes, number, &lane->large_capacity, sizeof *lane->large_sizes);
+	return &lane->large_sizes[number];
+}
+
+/* Returns false if it is impossible. */
+HS_IN_LOOP bool remember_size(struct turn *turn, uint64_t size)
+{
+	struct hs_event *ending = &turn->own->ending;
+	uint32_t value = (uint32_t)size;
+	if (__builtin_expect(size >= HS_VALUE_LARGE, 0)) {
+		*large_size(turn->lane, turn->own) = size;
+		value = HS_VALUE_LARGE;
+	}
+	*ending = hs_event(hs_event_kind(*ending), value, hs_event_node(*ending));
+	return size <= SIZE_MOST;
+}
+
+HS_IN_LOOP uint64_t remembered_size(const struct turn *turn)
+{
+	uint32_t value = hs_event_value(turn->own->ending);
+	return __builtin_expect(value < HS_VALUE_LARGE, 1) ? value : *large_size(turn->lane, turn->own);
+}
+
+/* The next size of those that stand apart, which tells a realloc in place as well. Returns false if there is
+ * none. */
+static bool take_size(struct hs_events *events, size_t lane, uint32_t node, enum hs_event_kind *kind,
 		      uint64_t *size)
 {
 	uint32_t *next = &events->sizes_begin[lane][node % HS_SIZE_PARTS];
 	if (*next == events->sizes_end[lane][node % HS_SIZE_PARTS])
 		return false;
 	uint64_t value = events->sizes[(*next)++];
-	bool was_realloc = event->kind % HS_EVENT_KINDS == HS_EVENT_MOVE;
+	bool was_realloc = *kind == HS_EVENT_MOVE;
 	*size = was_realloc ? value >> 1 : value;
 	if (was_realloc && value & 1)
-		event->kind += HS_EVENT_RESIZE - HS_EVENT_MOVE;
+		*kind = HS_EVENT_RESIZE;
 	return true;
 }
 
-/* Turns to the event's node and tells the block's size. Returns NULL, or what is wrong. */
-HS_IN_LOOP const char *decode_beginning(struct turn *turn, struct hs_event *event, uint64_t *size)
+/* Turns to the event's node; remembers and tells the block's size, of which there is a code. Returns NULL, or
+ * what is wrong. */
+HS_IN_LOOP const char *decode_beginning(struct turn *turn, struct hs_event event, uint64_t size_code,
+					enum hs_event_kind *kind, uint64_t *size)
 {
-	uint32_t place = turn->remembered[turn->latest_place].successor;
-	if (event->node != 0) {
-		int64_t id = (int64_t)latest_node(turn) + hs_unzigzag(event->node - 1);
-		if (id < 0 || id >= (int64_t)turn->node_count)
+	uint32_t code = hs_event_node(event);
+	if (code != 0) {
+		int64_t node = (int64_t)turn->own->node + hs_unzigzag(code - 1);
+		if (node < 0 || node >= (int64_t)turn->node_count)
 			return "an allocation has a stack that is not in the file";
-		place = find_place(turn, (uint32_t)id);
-		turn->remembered[turn->latest_place].successor = place;
+		turn_to_node(turn, (uint32_t)node);
+	} else {
+		turn->own = turn->remembered + turn->own->successor;
 	}
-	turn->latest_place = place;
-	struct hs_remembered *own = &turn->remembered[place];
+	bool possible = true;
 	if (turn->sizes_apart) {
-		size_t lane = (size_t)(turn->lane - turn->tracker->lanes);
-		if (!take_size(turn->events, lane, latest_node(turn), event, &own->size))
+		if (!take_size(turn->events, (size_t)(turn->lane - turn->tracker->lanes), turn->own->node,
+			       kind, size))
 			return "an allocation has no size";
-	} else if (event->size != 0) {
-		own->size = whole_code(turn, event->size) - 1;
+		possible = remember_size(turn, *size);
+	} else if (size_code != 0) {
+		possible = remember_size(turn, size_code - 1);
 	}
-	*size = own->size;
-	if (own->size > SIZE_MOST || turn->allocated_bytes + own->size > SUM_MOST)
+	*size = remembered_size(turn);
+	if (!possible || turn->allocated_bytes + *size > SUM_MOST)
 		return "an allocation has an impossible size";
 	return NULL;
 }
@@ -233,37 +273,31 @@ HS_IN_LOOP const char *decode_beginning(struct turn *turn, struct hs_event *even
 /* ---- events ---------------------------------------------------------------------------------------------
  */
 
-/* The group of the latest node's block, which is about to begin. The event tells if it is the group's first.
- */
-HS_IN_LOOP uint32_t choose_group(struct turn *turn, struct hs_event *event, uint64_t size, enum hs_pass pass)
+/* Begins the latest node's block, of the size that is remembered with it. Returns the tracked event. */
+HS_IN_LOOP struct hs_event begin_block(struct turn *turn, enum hs_event_kind kind, uint64_t size,
+				       enum hs_pass pass)
 {
-	struct hs_remembered *own = &turn->remembered[turn->latest_place];
-	uint32_t group;
+	struct hs_tracker *tracker = turn->tracker;
+	struct hs_blocks *blocks = &turn->lane->blocks;
+	struct hs_event ending = turn->own->ending, event;
 	bool first = false;
 	if (pass == HS_PASS_FULL) {
-		group = choose_part(turn->tracker, turn->lane, latest_node(turn), size, &first);
-	} else {
-		if (__builtin_expect(own->group != 0, 1))
-			return own->group - 1;
-		group = use_node(turn->tracker, turn->lane, latest_node(turn), &first);
-		own->group = group + 1;
+		struct chosen chosen = choose_part(tracker, turn->lane, turn->own, size);
+		ending = hs_event(HS_EVENT_FREE, hs_event_value(ending), chosen.group);
+		first = chosen.first;
+	} else if (__builtin_expect(hs_event_kind(ending) == HS_EVENT_ALLOC, 0)) {
+		first = use_node(tracker, turn->lane, turn->own).first;
+		ending = turn->own->ending;
 	}
-	if (first)
-		event->kind += HS_EVENT_FIRST;
-	return group;
-}
-
-/* Writes it over the event's codes. The kind has nothing of lanes any more. */
-HS_IN_LOOP void begin_block(struct turn *turn, struct hs_event *event, uint64_t size, enum hs_pass pass)
-{
-	struct hs_blocks *blocks = &turn->lane->blocks;
-	uint32_t group = choose_group(turn, event, size, pass);
-	event->bytes = size;
-	event->node = group;
+	event.word = ending.word - HS_EVENT_FREE + HS_EVENT_ALLOC;
+	if (__builtin_expect(kind != HS_EVENT_ALLOC || first || hs_event_value(ending) >= HS_VALUE_LARGE, 0))
+		event = hs_event(kind + HS_EVENT_RARE + first * HS_EVENT_FIRST,
+				 hs_value_of(turn->events, size), hs_event_node(ending));
 	turn->allocated_bytes += size;
-	turn->latest[turn->thread] = blocks->count + 1;
-	hs_blocks_begin(blocks, pass != HS_PASS_NODES, size, group, turn->thread, turn->now_us,
+	*turn->own_latest = blocks->count;
+	hs_blocks_begin(blocks, pass != HS_PASS_NODES, ending, size, turn->thread, turn->now_us,
 			turn->allocated_bytes);
+	return event;
 }
 
 /* Of a block that an event ends. Returns the time it lived, if somebody asks. */
@@ -285,20 +319,27 @@ HS_IN_LOOP void note_ended(struct turn *turn, const struct hs_block *block, uint
 
 static const char *const no_such_block = "an event ends a block that is not live";
 
-/* Returns NULL, or what is wrong. */
+/* These return NULL, or what is wrong. */
+
 HS_IN_LOOP const char *track_free(struct turn *turn, struct hs_event *event, enum hs_pass pass)
 {
+	struct hs_event ending = {0};
 	struct hs_block block;
-	unsigned further = event->kind / HS_EVENT_KINDS;
+	unsigned further = hs_event_lanes(*event);
 	struct hs_tracker_lane *home = ended_home(turn, further);
-	uint64_t number = decode_end(turn, home, further, event);
-	if (!hs_blocks_end(&home->blocks, pass != HS_PASS_NODES, number, &block))
-		return no_such_block;
+	uint64_t number = decode_end(turn, home, further, code_of_free(turn, *event));
+	if (pass == HS_PASS_NODES)
+		ending = hs_blocks_end_small(&home->blocks, number, &block.thread);
+	if (__builtin_expect(ending.word == 0, pass != HS_PASS_NODES)) {
+		if (!hs_blocks_end(&home->blocks, pass != HS_PASS_NODES, number, &block))
+			return no_such_block;
+		bool rare = block.size >= HS_VALUE_LARGE;
+		ending = hs_event(HS_EVENT_FREE + rare * HS_EVENT_RARE, hs_value_of(turn->events, block.size),
+				  block.group);
+	}
+	bool temporary = turn->latest[block.thread] == number;
+	event->word = ending.word + temporary * HS_EVENT_TEMPORARY;
 	uint64_t lived_us = end_life(turn, &block, pass);
-	bool temporary = turn->latest[block.thread] == number + 1;
-	event->kind = (uint8_t)(HS_EVENT_FREE + temporary * HS_EVENT_TEMPORARY);
-	event->bytes = block.size;
-	event->node = block.group;
 	if (pass == HS_PASS_FULL)
 		note_ended(turn, &block, lived_us);
 	return NULL;
@@ -307,9 +348,10 @@ HS_IN_LOOP const char *track_free(struct turn *turn, struct hs_event *event, enu
 HS_IN_LOOP const char *track_allocation(struct turn *turn, struct hs_event *event, enum hs_pass pass)
 {
 	uint64_t size;
-	const char *wrong = decode_beginning(turn, event, &size);
+	enum hs_event_kind kind = HS_EVENT_ALLOC;
+	const char *wrong = decode_beginning(turn, *event, hs_number_of(turn->events, *event), &kind, &size);
 	if (!wrong)
-		begin_block(turn, event, size, pass);
+		*event = begin_block(turn, HS_EVENT_ALLOC, size, pass);
 	return wrong;
 }
 
@@ -317,17 +359,18 @@ HS_IN_LOOP const char *track_realloc(struct turn *turn, struct hs_event *event, 
 {
 	struct hs_block block;
 	uint64_t size;
-	unsigned further = event->kind / HS_EVENT_KINDS;
+	enum hs_event_kind kind = hs_event_kind(*event);
+	unsigned further = hs_event_lanes(*event);
 	struct hs_tracker_lane *home = ended_home(turn, further);
-	uint64_t number = decode_end(turn, home, further, event);
-	const char *wrong = decode_beginning(turn, event, &size);
+	struct hs_realloc_codes codes = turn->events->reallocs[hs_event_value(*event)];
+	uint64_t number = decode_end(turn, home, further, codes.ended);
+	const char *wrong = decode_beginning(turn, *event, codes.size, &kind, &size);
 	if (wrong)
 		return wrong;
 	if (!hs_blocks_end(&home->blocks, pass != HS_PASS_NODES, number, &block))
 		return no_such_block;
 	note_ended(turn, &block, end_life(turn, &block, pass));
-	event->kind %= HS_EVENT_KINDS;
-	begin_block(turn, event, size, pass);
+	*event = begin_block(turn, kind, size, pass);
 	return NULL;
 }
 
@@ -342,10 +385,11 @@ HS_IN_LOOP struct hs_event *track_run_of(struct hs_tracker *tracker, struct hs_t
 		.events = events,
 		.sizes_apart = sizes_apart,
 		.remembered = lane->remembered,
+		.own = lane->remembered + lane->latest_place,
 		.latest = tracker->latest,
+		.own_latest = &tracker->latest[lane->latest_thread],
 		.node_count = tracker->profile->node_count,
 		.thread = lane->latest_thread,
-		.latest_place = lane->latest_place,
 		.allocated_bytes = tracker->allocated_bytes,
 	};
 	const uint64_t *times_us = &events->times_us[events->tracked];
@@ -358,9 +402,9 @@ HS_IN_LOOP struct hs_event *track_run_of(struct hs_tracker *tracker, struct hs_t
 		if (pass == HS_PASS_FULL && tracker->choice.stop &&
 		    turn.now_us > tracker->choice.filter->at_us)
 			wrong = hs_events_stopped;
-		else if (event->kind % HS_EVENT_KINDS == HS_EVENT_FREE)
+		else if (hs_event_kind(*event) == HS_EVENT_FREE)
 			wrong = track_free(&turn, event, pass);
-		else if (event->kind % HS_EVENT_KINDS == HS_EVENT_ALLOC)
+		else if (hs_event_kind(*event) == HS_EVENT_ALLOC)
 			wrong = track_allocation(&turn, event, pass);
 		else
 			wrong = track_realloc(&turn, event, pass);
@@ -369,7 +413,7 @@ HS_IN_LOOP struct hs_event *track_run_of(struct hs_tracker *tracker, struct hs_t
 		if (pass == HS_PASS_FULL)
 			tracker->events++;
 	}
-	lane->latest_place = turn.latest_place;
+	lane->latest_place = (uint32_t)(turn.own - turn.remembered);
 	tracker->allocated_bytes = turn.allocated_bytes;
 	events->wrong = wrong;
 	return event;
@@ -449,7 +493,7 @@ static void turn_to_thread(struct hs_tracker *tracker, struct hs_tracker_lane *l
 					   sizeof *tracker->threads);
 		tracker->latest =
 			hs_grow(tracker->latest, number, &tracker->latest_capacity, sizeof *tracker->latest);
-		tracker->latest[number] = 0;
+		tracker->latest[number] = UINT64_MAX;
 		tracker->threads[tracker->thread_count++] = (struct hs_tracker_thread){
 			.id = id,
 			.selected = !filter || hs_filter_thread(filter, tracker->profile, id),
@@ -460,6 +504,7 @@ static void turn_to_thread(struct hs_tracker *tracker, struct hs_tracker_lane *l
 	lane->latest_id = id;
 	lane->latest_thread = number;
 	lane->latest_place = tracker->threads[number].latest_place;
+	hs_blocks_turn(&lane->blocks, number);
 }
 
 static void track_all(struct hs_tracker *tracker, struct hs_events *events)
@@ -499,7 +544,8 @@ void hs_tracker_free_lanes(struct hs_tracker *tracker)
 	for (unsigned i = 0; i < HS_LANES; i++) {
 		hs_blocks_free(&tracker->lanes[i].blocks);
 		free(tracker->lanes[i].remembered);
-		free(tracker->lanes[i].node_of_place);
+		hs_pairs_free(&tracker->lanes[i].large_places);
+		free(tracker->lanes[i].large_sizes);
 		free(tracker->lanes[i].place_of_node);
 		free(tracker->lanes[i].survivors.numbers);
 	}

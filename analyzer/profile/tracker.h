@@ -16,9 +16,11 @@
 
 /* What a lane remembers of a node that it has met. */
 struct hs_remembered {
-	uint64_t size;      /* last size seen with it */
+	/* The free that would end its latest block, if all blocks of a node are of one group; of kind ALLOC:
+	 * which one is not looked up yet. From HS_VALUE_LARGE on the size is in large_sizes. */
+	struct hs_event ending;
 	uint32_t successor; /* place of the node that followed it last */
-	uint32_t group;     /* + 1; 0: not looked up yet, or each block's group is chosen for itself */
+	uint32_t node;
 };
 
 /* Numbers of a lane's blocks that are live at filter.at_us, ascending. */
@@ -33,8 +35,11 @@ struct hs_tracker_lane {
 	/* Nodes have places in the order in which they are met, for most nodes are never: only others are
 	 * called from them. [0] is node 0. */
 	struct hs_remembered *remembered;
-	uint32_t *node_of_place, place_count;
-	size_t remembered_capacity, place_capacity;
+	uint32_t place_count;
+	size_t remembered_capacity;
+	struct hs_pairs large_places; /* place and 0; of the n-th the latest size is large_sizes[n] */
+	uint64_t *large_sizes;
+	size_t large_capacity;
 	uint32_t *place_of_node;           /* 0: not met yet. NULL: the lane has had no event */
 	struct hs_event *next;             /* of the member */
 	uint32_t latest_id, latest_thread; /* of the thread of the latest run: id, number, */
@@ -77,7 +82,7 @@ struct hs_tracker {
 	uint32_t lanes_begun;       /* bit i: lane i has its nodes */
 	struct hs_pairs thread_ids; /* of the n-th thread */
 	struct hs_tracker_thread *threads;
-	uint64_t *latest; /* of each thread: number in its lane + 1 of its latest allocation; 0 none */
+	uint64_t *latest; /* of each thread: number in its lane of its latest allocation; UINT64_MAX none */
 	uint32_t thread_count;
 	size_t thread_capacity, latest_capacity;
 	uint64_t allocated_bytes, now_us, events;

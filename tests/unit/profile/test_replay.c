@@ -1,6 +1,7 @@
 /* Counts of small recordings, worked out by hand, and of random ones, worked out by a slow replay of our own.
  */
 #include "check.h"
+#include "profile/event.h"
 #include "profile/filter.h"
 #include "profile/node_counts.h"
 #include "profile/profile.h"
@@ -739,6 +740,40 @@ static void test_random_events(uint32_t threads, uint64_t size_end, uint64_t lar
 	end(&o);
 }
 
+/* Sizes around the least one that stands apart from its event, in turn: 1 less, the same, 1 more. Whole
+ * members have nothing else. */
+static void test_large_sizes(void)
+{
+	enum { BLOCKS = 210000, FREED = 90000 };
+	struct writer w;
+	uint32_t nodes[2];
+	struct hs_met met = {.nodes = nodes};
+	struct hs_replay_how how = {.by_node = &met};
+	struct hs_replay replay;
+	struct hs_error error = {""};
+	start(&w, 1);
+	for (uint64_t i = 0; i < BLOCKS; i++)
+		event_alloc(&w, 1, i, 1, HS_VALUE_LARGE - 1 + i % 3);
+	for (uint64_t i = 0; i < FREED; i++)
+		event_free(&w, 1, BLOCKS, i);
+	struct outcome o = finish(&w, NULL);
+	CHECK_NUMBER(o.replay.groups[1].allocations, BLOCKS);
+	CHECK_NUMBER(o.replay.groups[1].allocated_bytes, (uint64_t)BLOCKS * HS_VALUE_LARGE);
+	CHECK_NUMBER(o.replay.groups[1].peak_bytes, (uint64_t)BLOCKS * HS_VALUE_LARGE);
+	CHECK_NUMBER(o.replay.groups[1].live_bytes, (uint64_t)(BLOCKS - FREED) * HS_VALUE_LARGE);
+	CHECK_NUMBER(o.replay.size_blocks[24], BLOCKS); /* less than 2^24 */
+
+	struct hs_counts found = {0};
+	CHECK(hs_replay_run_as(o.profile, NULL, 0, &how, &replay, &error) == 0);
+	hs_node_table_add_to(replay.nodes, 0, false, &found);
+	CHECK_NUMBER(found.allocated_bytes, (uint64_t)BLOCKS * HS_VALUE_LARGE);
+	CHECK_NUMBER(found.peak_bytes, (uint64_t)BLOCKS * HS_VALUE_LARGE);
+	CHECK_NUMBER(found.live_bytes, (uint64_t)(BLOCKS - FREED) * HS_VALUE_LARGE);
+	CHECK_NUMBER(replay.totals.counts.peak_blocks, BLOCKS);
+	hs_replay_free(&replay);
+	end(&o);
+}
+
 int main(void)
 {
 	test_equal_peaks();
@@ -756,6 +791,7 @@ int main(void)
 	test_by_thread();
 	test_slices();
 	test_watch();
+	test_large_sizes();
 	test_random_events(THREADS_MOST, 4000, 1ULL << 34);
 	test_random_events(1, 4000, 1ULL << 34);
 	test_random_events(1, 100, 1 << 17);
