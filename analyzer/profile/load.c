@@ -275,16 +275,30 @@ static void make_room(struct hs_loader *loader)
 	nodes[0] = profile->nodes[0];
 	free(profile->nodes);
 	profile->nodes = nodes;
+	loader->call_keys = hs_grow(NULL, 0, &loader->call_key_capacity, sizeof *loader->call_keys);
+	loader->call_keys[0] = 0;
+}
+
+static uint32_t add_call(struct hs_loader *loader, uint32_t module, uint64_t address)
+{
+	bool added;
+	uint32_t call = hs_pairs_add(&loader->calls, module, address, &added) + 1;
+	if (added) {
+		loader->call_keys = hs_grow(loader->call_keys, call, &loader->call_key_capacity,
+					    sizeof *loader->call_keys);
+		loader->call_keys[call] = (uint16_t)hs_call_key(module, address);
+	}
+	return call;
 }
 
 /* Nearly all nodes have a call that others had before. */
 static inline uint32_t find_call(struct hs_loader *loader, uint32_t module, uint64_t address)
 {
-	uint64_t hash = (address ^ (uint64_t)module << 7) * 0x9e3779b97f4a7c15ULL;
-	struct hs_recent_call *recent = &loader->recent_calls[hash >> (64 - HS_RECENT_CALL_BITS)];
+	uint32_t key = hs_call_key(module, address);
+	struct hs_recent_call *recent = &loader->recent_calls[key % HS_RECENT_CALLS];
 	if (recent->address == address && recent->module == module + 1)
 		return recent->call;
-	uint32_t found = hs_pairs_add(&loader->calls, module, address, NULL) + 1;
+	uint32_t found = add_call(loader, module, address);
 	*recent = (struct hs_recent_call){address, module + 1, found};
 	return found;
 }
@@ -300,24 +314,34 @@ uint32_t hs_load_expected_nodes(const struct hs_recording *recording)
 
 /* A node as the file has it. */
 struct coded_node {
-	uint64_t up, module, step;
+	uint64_t up; /* its id - its parent's - 1 */
+	bool told;   /* its call is: what follows */
+	uint64_t module, step;
 };
 
 static inline int take_node(struct hs_payload *payload, struct coded_node *node)
 {
-	uint64_t word;
-	if (payload->end - payload->at >= (ptrdiff_t)sizeof word) {
+	uint64_t word = 0x80, code;
+	if (payload->end - payload->at >= (ptrdiff_t)sizeof word)
 		memcpy(&word, payload->at, sizeof word);
-		unsigned bytes = hs_varint_get_short((uint32_t)(word >> 16), &node->step);
-		if (!(word & 0x8080) && bytes) { /* most of them */
-			node->up = word & 0xff;
-			node->module = word >> 8 & 0xff;
-			payload->at += 2 + bytes;
-			return 0;
-		}
+	if (!(word & 0x81)) { /* most of them: a byte, and not told */
+		*node = (struct coded_node){.up = (word & 0xff) >> 1};
+		payload->at++;
+		return 0;
 	}
-	return take(payload, &node->up) == 0 && take(payload, &node->module) == 0 ? take(payload, &node->step)
-										  : -1;
+	uint64_t step;
+	unsigned bytes = hs_varint_get_short((uint32_t)(word >> 16), &step);
+	if (!(word & 0x8080) && bytes) { /* most of those that are told */
+		*node = (struct coded_node){(word & 0xff) >> 1, true, word >> 8 & 0xff, step};
+		payload->at += 2 + bytes;
+		return 0;
+	}
+	if (take(payload, &code) != 0)
+		return -1;
+	*node = (struct coded_node){.up = code >> 1, .told = code & 1};
+	if (!node->told)
+		return 0;
+	return take(payload, &node->module) == 0 ? take(payload, &node->step) : -1;
 }
 
 int hs_load_nodes(struct hs_loader *loader, struct hs_payload payload, uint32_t items, struct hs_error *error)
@@ -328,6 +352,8 @@ int hs_load_nodes(struct hs_loader *loader, struct hs_payload payload, uint32_t 
 		return too_short(error);
 	if (first != profile->node_count)
 		return hs_fail(error, "stack %" PRIu64 " stands where %u is due", first, profile->node_count);
+	if (items > HS_MAX_NODES - profile->node_count)
+		return hs_fail(error, "it has %u stacks, more than there can be", items);
 	if (loader->node_capacity == 0)
 		make_room(loader);
 	for (uint32_t i = 0; i < items; i++) {
@@ -335,17 +361,25 @@ int hs_load_nodes(struct hs_loader *loader, struct hs_payload payload, uint32_t 
 		uint32_t id = profile->node_count;
 		if (take_node(&payload, &node) != 0)
 			return too_short(error);
-		if (node.up - 1 >= id || id >= HS_MAX_NODES) /* up may be 0 */
+		if (node.up >= id)
 			return hs_fail(error, "stack %u has no parent", id);
-		if (node.module > profile->module_count)
-			return hs_fail(error, "stack %u lies in a module that is not in the file", id);
-		address += (uint64_t)hs_unzigzag(node.step);
+		uint32_t parent = id - 1 - (uint32_t)node.up;
+		uint32_t *successor = &loader->successors[loader->call_keys[profile->nodes[parent].call]];
+		uint32_t call = *successor;
+		if (node.told) {
+			if (node.module > profile->module_count)
+				return hs_fail(error, "stack %u lies in a module that is not in the file",
+					       id);
+			address += (uint64_t)hs_unzigzag(node.step);
+			*successor = call = find_call(loader, (uint32_t)node.module, address);
+		} else if (!call) {
+			return hs_fail(error, "stack %u goes on like one that is not in the file", id);
+		}
 		if (id == loader->node_capacity)
 			profile->nodes =
 				hs_grow(profile->nodes, id, &loader->node_capacity, sizeof *profile->nodes);
-		profile->nodes[id] = (struct hs_node){id - (uint32_t)node.up,
-						      find_call(loader, (uint32_t)node.module, address)};
-		profile->node_count++;
+		profile->nodes[id] = (struct hs_node){parent, call};
+		profile->node_count = id + 1;
 	}
 	return finished(&payload, error);
 }
@@ -482,6 +516,7 @@ void hs_loader_free(struct hs_loader *loader)
 	hs_inflater_free(&loader->inflater);
 	hs_pairs_free(&loader->symbols);
 	hs_pairs_free(&loader->calls);
+	free(loader->call_keys);
 	free(loader->symbol_ranges);
 	free(loader->named);
 	free(loader->phases);

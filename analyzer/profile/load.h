@@ -41,7 +41,10 @@ struct hs_loader {
 	size_t module_capacity, node_capacity, sample_capacity, frame_capacity;
 	uint64_t thread_records; /* in the whole file */
 	struct hs_pairs calls;   /* of nodes: module id + 1, address; the first one is call 1 */
-	struct hs_pairs symbols; /* module id + 1, address -> index in symbol_ranges */
+	uint16_t *call_keys;     /* hs_call_key of each call; of call 0, the root's, 0 */
+	size_t call_key_capacity;
+	uint32_t successors[HS_CALL_KEYS]; /* by key: calls; 0: there is none */
+	struct hs_pairs symbols;           /* module id + 1, address -> index in symbol_ranges */
 	struct hs_frame_range *symbol_ranges;
 	size_t symbol_capacity;
 	struct hs_named_frame *named; /* frames of all symbol records */

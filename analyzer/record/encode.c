@@ -38,6 +38,7 @@ void hs_encoder_init(struct hs_encoder *encoder, struct hs_packer *packer, int f
 	encoder->nodes[0] = (struct hs_encoder_node){0};
 	encoder->node_count = 1;
 	encoder->first_new_node = 1;
+	encoder->successors = hs_allocate_zero(HS_CALL_KEYS, sizeof *encoder->successors);
 	encoder->threads = hs_grow(NULL, 0, &encoder->thread_capacity, sizeof *encoder->threads);
 	encoder->threads[0] = (struct hs_encoder_thread){0};
 	encoder->thread_count = 1;
@@ -57,6 +58,7 @@ void hs_encoder_free(struct hs_encoder *encoder)
 	}
 	hs_event_columns_free(&encoder->columns);
 	free(encoder->nodes);
+	free(encoder->successors);
 	for (uint32_t i = 0; i < encoder->thread_count; i++)
 		free(encoder->threads[i].own_name);
 	free(encoder->threads);
@@ -153,11 +155,18 @@ uint32_t hs_encoder_node(struct hs_encoder *encoder, uint32_t parent, uint32_t m
 	if (encoder->node_count == encoder->node_capacity)
 		grow_nodes(encoder);
 	uint32_t id = encoder->node_count++;
+	const struct hs_encoder_node *caller = &encoder->nodes[parent];
+	struct hs_encoder_successor *successor =
+		&encoder->successors[hs_call_key(caller->module, caller->address)];
+	bool told = successor->address != address || successor->module != module + 1;
 	encoder->nodes[id] = (struct hs_encoder_node){.address = address, .module = module};
-	hs_bytes_varint(&encoder->node_bytes, id - parent);
+	hs_bytes_varint(&encoder->node_bytes, (uint64_t)(id - parent - 1) << 1 | told);
+	if (!told)
+		return id;
 	hs_bytes_varint(&encoder->node_bytes, module);
 	hs_bytes_varint(&encoder->node_bytes, hs_zigzag((int64_t)(address - encoder->node_address)));
 	encoder->node_address = address;
+	*successor = (struct hs_encoder_successor){address, module + 1};
 	return id;
 }
 

@@ -39,6 +39,12 @@ struct hs_encoder_thread {
 	char *own_name; /* NULL, or what the program calls it */
 };
 
+/* Of a call (hs_call_key): the call of the node that was told last of those called from such nodes. */
+struct hs_encoder_successor {
+	uint64_t address;
+	uint32_t module; /* as the node's, + 1; 0: there is none */
+};
+
 struct hs_encoder {
 	struct hs_writer writer;
 	struct hs_written now;     /* with the events that are not in the file yet */
@@ -60,7 +66,8 @@ struct hs_encoder {
 	size_t node_capacity;
 	struct hs_bytes node_bytes; /* of the nodes that are not in the file yet */
 	uint32_t first_new_node;
-	uint64_t node_address; /* the last one in node_bytes */
+	uint64_t node_address;                   /* the last one told in node_bytes */
+	struct hs_encoder_successor *successors; /* HS_CALL_KEYS of them */
 
 	struct hs_encoder_thread *threads; /* by file id; [0] unused */
 	uint32_t thread_count;

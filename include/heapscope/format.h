@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#define HS_FORMAT_VERSION 5
+#define HS_FORMAT_VERSION 6
 
 /* Every member is a gzip member whose header is exactly HS_MEMBER_HEADER_BYTES long: 10 bytes of gzip header
  * with FEXTRA, XLEN = 20, one subfield "HS" of 16 bytes: struct hs_member_extra, little-endian. */
@@ -38,6 +38,14 @@ enum {
 	HS_STRING_MOST = 1 << 20,
 	HS_TIME_UNIT_MOST = 1 << 20, /* of the events' times, us */
 };
+
+/* A node's call (module, address) is not told where it is the one that was told last of a node whose parent's
+ * call has the same key, 0 to HS_CALL_KEYS - 1. */
+enum { HS_CALL_KEYS = 65536 };
+static inline uint32_t hs_call_key(uint32_t module, uint64_t address) /* module id + 1, 0: none */
+{
+	return (uint32_t)((address ^ (uint64_t)module << 7) * 0x9e3779b97f4a7c15ULL >> 48);
+}
 
 /* Microseconds; no clock runs for 2000 years. */
 #define HS_TIME_MOST (1ULL << 56)

@@ -4,7 +4,7 @@ import json
 import struct
 import zlib
 
-VERSION = 5  # of the format
+VERSION = 6  # of the format
 
 
 def varint(value):
@@ -49,12 +49,17 @@ def modules():
     return member(2, record)
 
 
+def told_node(number, parent, step):
+    """A node in module 0 whose call is told; step: from the address of the node before."""
+    return varint(number - parent - 1 << 1 | 1) + varint(1) + zigzag(step)
+
+
 def nodes():
     """1: main; 2: main > keep; 3: main > drop. Return addresses 0x401010, 0x401020, 0x401030."""
     payload = varint(1)
     previous = 0
     for number, (parent, address) in enumerate([(0, 0x401010), (1, 0x401020), (1, 0x401030)], 1):
-        payload += varint(number - parent) + varint(1) + zigzag(address - previous)
+        payload += told_node(number, parent, address - previous)
         previous = address
     return member(3, payload, 3)
 
@@ -136,7 +141,7 @@ def stacks(blocks, source="/srv/made.c", **header_changes):
             if stack in ids:
                 continue
             number = ids[stack] = len(ids)
-            node_payload += varint(number - ids[stack[:-1]]) + varint(1) + zigzag(address[stack[-1]] - previous)
+            node_payload += told_node(number, ids[stack[:-1]], address[stack[-1]] - previous)
             previous = address[stack[-1]]
     events_members, node = b"", 0
     for first in range(0, len(blocks), 10000):  # of at most 20,000 events

@@ -13,7 +13,7 @@ import pytest
 
 import made_recording
 from conftest import clean_environment
-from made_recording import varint, zigzag
+from made_recording import varint
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tools"))
 import page as pages  # noqa: E402
@@ -188,8 +188,8 @@ def test_two_equal_diff(view, server, build, run_heapscope, tmp_path):
 
 def many_stacks(count):
     """main calls `count` functions without names, each of which allocates: 3 bytes the first hundred, 1 byte the others."""
-    nodes = varint(1) + varint(1) + varint(1) + zigzag(0x401000) + \
-        b"".join(varint(number - 1) + varint(1) + zigzag(1) for number in range(2, count + 2))
+    nodes = varint(1) + made_recording.told_node(1, 0, 0x401000) + \
+        b"".join(made_recording.told_node(number, 1, 1) for number in range(2, count + 2))
     out = made_recording.header() + made_recording.modules() + made_recording.member(3, nodes, count + 1)
     for first in range(0, count, 65536):
         part = range(first, min(first + 65536, count))

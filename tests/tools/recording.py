@@ -77,6 +77,11 @@ def event_columns(cursor):
     return columns, apart
 
 
+def call_key(module, address):
+    """module: -1 is none"""
+    return ((address ^ (module + 1) * 128) * 0x9e3779b97f4a7c15 & (1 << 64) - 1) >> 48
+
+
 def event_codes(columns, items):
     """[(kind, lanes from the event's to the ended block's, code of the node, of the size, of the ended block)] of a payload, lane
     by lane. The column of sizes is None if they stand apart."""
@@ -164,6 +169,7 @@ class Recording:
         self.modules, self.nodes, self.names, self.threads, self.samples = [], {}, {}, {}, []
         self.unloads = {}
         self.marks, phases, last_mark = [], [], (0, 0)
+        successors = {}  # key of a call -> (module, address)
         for position, (kind, items, payload) in enumerate(self.members):
             assert (kind == HEADER) == (position == 0), "the header is first, and the only one"
             cursor = Cursor(payload)
@@ -175,7 +181,7 @@ class Recording:
             elif kind == MODULES:
                 self.read_modules(cursor, items)
             elif kind == NODES:
-                self.read_nodes(cursor, items)
+                self.read_nodes(cursor, items, successors)
             elif kind == SAMPLES:
                 time = cursor.varint()
                 for _ in range(items):
@@ -225,15 +231,21 @@ class Recording:
                 mark[3], mark[5] = time, event
         return time, event
 
-    def read_nodes(self, cursor, items):
+    def read_nodes(self, cursor, items, successors):
         number, address = cursor.varint(), 0
         assert number == len(self.nodes) + 1
         for _ in range(items):
-            parent = number - cursor.varint()
-            module = cursor.varint() - 1
-            address += cursor.signed()
-            assert 0 <= parent < number and module < len(self.modules) and address >= 0
-            self.nodes[number] = (parent, module, address)
+            code = cursor.varint()
+            parent = number - 1 - (code >> 1)
+            assert parent >= 0
+            key = call_key(*self.nodes[parent][1:]) if parent else 0
+            if code & 1:
+                module = cursor.varint() - 1
+                address += cursor.signed()
+                assert module < len(self.modules) and address >= 0
+                successors[key] = module, address
+            assert key in successors, "a node that is not told has a successor to be"
+            self.nodes[number] = (parent, *successors[key])
             number += 1
 
     def read_symbols(self, cursor, items):

@@ -618,10 +618,20 @@ static void test_absurd_sizes(void)
 	warned_claim(EVENTS, 28, 65537, "damaged");
 	/* Payloads. */
 	warned_payload(NODES, HUGE_NUMBER, 9, 1, "stands where 3 is due");
-	warned_payload(NODES, "\3\4\0\2", 4, 1, "stack 3 has no parent");
-	warned_payload(NODES, "\3\0\0\2", 4, 1, "stack 3 has no parent");
+	/* Told with parents 3 - 1 - 3 and less; not told, whose parents 3 - 1 - 3 is none, nor 2 and 1 have
+	 * successors. */
+	warned_payload(NODES, "\3\7\0\2", 4, 1, "stack 3 has no parent");
+	warned_payload(NODES, "\3" HUGE_NUMBER "\0\2", 12, 1, "stack 3 has no parent");
+	warned_payload(NODES, "\3\6", 2, 1, "stack 3 has no parent");
+	warned_payload(NODES, "\3\0", 2, 1, "stack 3 goes on like one that is not in the file");
+	warned_payload(NODES, "\3\2", 2, 1, "stack 3 goes on like one that is not in the file");
 	warned_payload(NODES, "\3\1\0\2\1\0\2", 7, 1, "3 bytes follow its last item");
 	warned_payload(NODES, "\3\1\0", 3, 1, "ends too early");
+	warned_payload(NODES, "\3", 1, 1, "ends too early");
+	warned_payload(NODES, "\3\x84", 2, 1, "ends too early");
+	warned_payload(NODES, "\3\4", 2, 1, "without its closing record"); /* of the root, as node 2 */
+	warned_payload(NODES, "\3\4\0", 3, 1, "1 bytes follow its last item");
+	warned_payload(NODES, "\3\1\2\2", 4, 1, "lies in a module that is not in the file");
 	warned_payload(MODULES, "\1\1\0\0\0\0" HUGE_NUMBER, 15, 1, "too long");
 	warned_payload(MODULES, "\3\1", 2, 1, "unknown type 3");
 	warned_payload(MODULES, "\2\x09\0", 3, 1, "unloaded but not loaded");

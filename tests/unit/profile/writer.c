@@ -122,6 +122,9 @@ void writer_start(struct writer *writer)
 		lane->last_size = calloc(writer->node_capacity, sizeof *lane->last_size);
 		need(lane->successor && lane->last_size, "no memory");
 	}
+	writer->calls = calloc(writer->node_capacity, sizeof *writer->calls);
+	writer->call_successors = calloc(CALL_KEYS, sizeof *writer->call_successors);
+	need(writer->calls && writer->call_successors, "no memory");
 }
 
 void writer_free(struct writer *writer)
@@ -140,6 +143,8 @@ void writer_free(struct writer *writer)
 		free(writer->lanes[i].last_size);
 	}
 	free(writer->places);
+	free(writer->calls);
+	free(writer->call_successors);
 }
 
 /* ---- modules, nodes, symbols ----------------------------------------------------------------------------
@@ -167,6 +172,12 @@ void write_modules(struct writer *writer)
 	write_gathered(writer, MODULES, &writer->modules, &writer->module_items);
 }
 
+static struct call *successor_of(struct writer *writer, struct call call)
+{
+	uint64_t key = (call.address ^ (uint64_t)call.module * 128) * 0x9e3779b97f4a7c15;
+	return &writer->call_successors[key >> 48];
+}
+
 uint32_t add_node(struct writer *writer, uint32_t parent, int module, uint64_t address)
 {
 	uint32_t id = writer->node_count++;
@@ -183,13 +194,21 @@ uint32_t add_node(struct writer *writer, uint32_t parent, int module, uint64_t a
 			memset(lane->successor + old, 0, old * sizeof *lane->successor);
 			memset(lane->last_size + old, 0, old * sizeof *lane->last_size);
 		}
+		writer->calls = realloc(writer->calls, writer->node_capacity * sizeof *writer->calls);
+		need(writer->calls != NULL, "no memory");
 	}
 	if (writer->node_items++ == 0) {
 		put_number(&writer->nodes, id);
 		writer->node_address = 0;
 	}
-	put_number(&writer->nodes, id - parent);
-	put_number(&writer->nodes, (uint64_t)(module + 1));
+	struct call call = {(uint32_t)(module + 1), address, true};
+	struct call *successor = successor_of(writer, writer->calls[parent]);
+	bool told = !successor->known || successor->module != call.module || successor->address != address;
+	writer->calls[id] = *successor = call;
+	put_number(&writer->nodes, (uint64_t)(id - parent - 1) * 2 + told);
+	if (!told)
+		return id;
+	put_number(&writer->nodes, call.module);
 	put_signed(&writer->nodes, (int64_t)(address - writer->node_address));
 	writer->node_address = address;
 	return id;

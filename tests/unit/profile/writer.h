@@ -3,10 +3,11 @@
 #ifndef WRITER_H
 #define WRITER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define FORMAT "5" /* FORMAT.md's version */
+#define FORMAT "6" /* FORMAT.md's version */
 
 enum {
 	HEADER = 1,
@@ -61,6 +62,14 @@ struct lane {
 	uint64_t last_ended[LANES]; /* by the block's lane */
 };
 
+/* Of a node. */
+struct call {
+	uint32_t module; /* id + 1 */
+	uint64_t address;
+	bool known; /* as a successor */
+};
+enum { CALL_KEYS = 65536 };
+
 /* Where an allocation's number leads. */
 struct place {
 	uint32_t lane;
@@ -74,6 +83,8 @@ struct writer {
 	struct lane lanes[LANES];
 	uint32_t module_items, node_items, name_items, symbol_items, event_items;
 	uint32_t module_count, node_count, node_capacity;
+	struct call *calls;                    /* of each node */
+	struct call *call_successors;          /* CALL_KEYS of them */
 	uint64_t node_address, symbol_address; /* previous ones of the payload */
 	uint32_t run_thread, run_length, last_thread, earlier_thread;
 	uint64_t time_us, allocations;

@@ -133,7 +133,7 @@ static void test_bytes(void)
 	item(HS_ITEM_RESIZE, 1, 7, 0xc0, 64, 2);
 	write_out();
 
-	/* id - parent, no module, address 0x1000; id - parent, no module, + 8 */
+	/* told, its parent the one before, no module, address 0x1000; likewise, + 8 */
 	check_member(HS_MEMBER_NODES, 2, (uint8_t[]){1, 1, 0, 0x80, 0x40, 1, 0, 16}, 8);
 	check_member(HS_MEMBER_EVENTS, 4,
 		     (uint8_t[]){
@@ -205,6 +205,41 @@ static void test_runs(void)
 			     5,  1,  5, 5,  0, 2, 0, 0, 0, 0, /* no far blocks */
 		     },
 		     53);
+	end();
+}
+
+/* A call is told where it is not what followed the parent's last. */
+static void test_nodes(void)
+{
+	begin();
+	hs_encoder_node(&encoder, 0, 0, 0x1000);
+	hs_encoder_node(&encoder, 1, 0, 0x1008);
+	hs_encoder_node(&encoder, 0, 0, 0x1000); /* as the root's last */
+	hs_encoder_node(&encoder, 3, 0, 0x1008); /* as node 1's, which has the same call */
+	hs_encoder_node(&encoder, 1, 0, 0x1010);
+	hs_encoder_node(&encoder, 3, 0, 0x1008); /* no longer what came last */
+	hs_encoder_node(&encoder, 1, 1, 0x1008); /* another module */
+	CHECK_NUMBER(hs_encoder_flush(&encoder), 0);
+	/* The next payload remembers it, but tells addresses from 0 on. */
+	hs_encoder_node(&encoder, 3, 1, 0x1008);
+	hs_encoder_node(&encoder, 0, 0, 0x13511);
+	hs_encoder_node(&encoder, 9, 1, 0x1008); /* its parent's call has the key of 0x1000: 30619 */
+	write_out();
+	check_member(HS_MEMBER_NODES, 7,
+		     (uint8_t[]){1,                /* the first one's id */
+				 1, 0, 0x80, 0x40, /* told, of the root; no module; 0x1000 */
+				 1, 0, 16,         /* of node 1; 8 more */
+				 4,                /* the root is two before the one before; not told */
+				 0,                /* of node 3 */
+				 7, 0, 16,         /* of node 1; 8 more */
+				 5, 0, 15,         /* of node 3; 8 less */
+				 11, 1, 0},        /* of node 1, module 0, the same address */
+		     19);
+	check_member(HS_MEMBER_NODES, 3,
+		     (uint8_t[]){8, 8,                    /* of node 3, not told */
+				 17, 0, 0xa2, 0xd4, 0x09, /* told, of the root; 2 * 0x13511 */
+				 0},                      /* of node 9 */
+		     8);
 	end();
 }
 
@@ -899,6 +934,7 @@ static void test_full_disk(void)
 int main(void)
 {
 	test_bytes();
+	test_nodes();
 	test_runs();
 	test_thread_runs();
 	test_copies();
