@@ -143,7 +143,6 @@ static void make_stacks_aside(void *context)
 {
 	struct stacking *stacking = context;
 	prepare(stacking);
-	find_rules(stacking->making);
 	hs_sites_know_frames(stacking->making, stacking->raw);
 	hs_sites_hash_stacks(stacking->making);
 	if (stacking->making->profile->node_count != stacking->expected_nodes)

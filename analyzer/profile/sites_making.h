@@ -63,8 +63,9 @@ uint32_t hs_sites_stack_of(const struct hs_sites_making *making, struct hs_rest 
 uint32_t *hs_sites_group_nodes(struct hs_sites_making *making);
 
 /* sites_met.c, while it goes on: */
+/* Hashes the stacks of all nodes, and finds their rules in the same pass: both go from callers to callees. */
 void hs_sites_hash_stacks(struct hs_sites_making *making);
-/* Finds the sites of the nodes that were met since the last time. That needs rules, too. */
+/* Finds the sites of the nodes that were met since the last time. */
 void hs_sites_map_met(struct hs_sites_making *making, struct hs_sites *sites);
 /* Gives back what that needs, after the last time. */
 void hs_sites_end_mapping(struct hs_sites_making *making);

@@ -33,20 +33,36 @@ static inline struct hs_stack_hash hash_of_node(const struct hs_sites_making *ma
 	return (struct hs_stack_hash){making->hashes_low[node], making->hashes_high[node]};
 }
 
-void hs_sites_hash_stacks(struct hs_sites_making *making)
+static void hash_stacks(struct hs_sites_making *making, uint32_t first, uint32_t end)
 {
-	const struct hs_profile *profile = making->profile;
-	making->texts = hs_frame_texts(profile);
-	making->hashes_low = hs_allocate_filled(profile->node_count * sizeof *making->hashes_low);
-	making->hashes_high = hs_allocate_filled(profile->node_count * sizeof *making->hashes_high);
-	making->hashes_low[0] = 0xa0761d6478bd642fULL;
-	making->hashes_high[0] = 0xe703;
-	for (uint32_t id = 1; id < profile->node_count; id++) {
-		struct hs_stack_hash hash = hash_of_node(making, profile->nodes[id].parent);
+	for (uint32_t id = first; id < end; id++) {
+		struct hs_stack_hash hash = hash_of_node(making, making->profile->nodes[id].parent);
 		add_call(making, &hash, id, 0);
 		making->hashes_low[id] = hash.low;
 		making->hashes_high[id] = hash.high;
 	}
+}
+
+void hs_sites_hash_stacks(struct hs_sites_making *making)
+{
+	enum {
+		AT_ONCE = 4096
+	}; /* so that nodes and their calls are still at hand when their rules are due */
+	const struct hs_profile *profile = making->profile;
+	uint32_t count = profile->node_count;
+	struct hs_matching *matching = hs_matching_begin(profile);
+	making->texts = hs_frame_texts(profile);
+	making->hashes_low = hs_allocate_filled(count * sizeof *making->hashes_low);
+	making->hashes_high = hs_allocate_filled(count * sizeof *making->hashes_high);
+	making->hashes_low[0] = 0xa0761d6478bd642fULL;
+	making->hashes_high[0] = 0xe703;
+	for (uint32_t first = 1, end; first < count; first = end) {
+		end = count - first < AT_ONCE ? count : first + AT_ONCE;
+		hash_stacks(making, first, end);
+		if (matching)
+			hs_matching_take(matching, first, end);
+	}
+	hs_matching_end(matching);
 }
 
 static struct hs_stack_hash hash_of_rest(const struct hs_sites_making *making, struct hs_rest rest)

@@ -112,6 +112,15 @@ void hs_suppressions_add_built_in(struct hs_suppressions *suppressions)
 	}
 }
 
+static void forget_kinds(struct hs_suppressions *suppressions)
+{
+	free(suppressions->kind_of_node);
+	free(suppressions->kind_of_node_high);
+	free(suppressions->rule_of_kind);
+	suppressions->kind_of_node = suppressions->kind_of_node_high = NULL;
+	suppressions->rule_of_kind = NULL;
+}
+
 void hs_suppressions_free(struct hs_suppressions *suppressions)
 {
 	for (uint32_t i = 0; i < suppressions->count; i++) {
@@ -119,16 +128,13 @@ void hs_suppressions_free(struct hs_suppressions *suppressions)
 		free(suppressions->items[i].file);
 	}
 	free(suppressions->items);
-	free(suppressions->kind_of_node);
-	free(suppressions->rule_of_kind);
+	forget_kinds(suppressions);
 	*suppressions = (struct hs_suppressions){0};
 }
 
 void hs_suppressions_apply(struct hs_suppressions *suppressions, struct hs_profile *profile)
 {
-	free(suppressions->kind_of_node);
-	free(suppressions->rule_of_kind);
-	suppressions->kind_of_node = suppressions->rule_of_kind = NULL;
+	forget_kinds(suppressions);
 	profile->suppressions = suppressions;
 }
 

@@ -45,8 +45,10 @@ struct hs_suppressions {
 	struct hs_suppression *items; /* in the order in which they are tried */
 	uint32_t count;
 	size_t capacity;
-	/* hs_suppressions_find's: nodes of which the same is known are of one kind; index + 1, 0 none */
-	uint32_t *kind_of_node, *rule_of_kind;
+	/* hs_suppressions_find's: nodes of which the same is known are of one kind; there are few, so that
+	 * the upper half of their numbers is NULL, unless it is needed */
+	uint16_t *kind_of_node, *kind_of_node_high;
+	uint32_t *rule_of_kind; /* index + 1, 0 none */
 };
 
 /* LeakSanitizer's match: the pattern is found anywhere in the text; ^ at its start and $ ties it to an end, *
@@ -66,12 +68,26 @@ void hs_suppressions_apply(struct hs_suppressions *suppressions, struct hs_profi
  * module, then function and file of each inlined call), and the first rule that does. Built-in rules come
  * last. */
 void hs_suppressions_find(const struct hs_profile *profile);
+/* The same in pieces, while nodes are looked at for something else as well. NULL: there are no rules, or
+ * those of all nodes are known. */
+struct hs_matching *hs_matching_begin(const struct hs_profile *profile);
+/* The nodes from `first` to before `end` are next; the first ones of all from 1. */
+void hs_matching_take(struct hs_matching *matching, uint32_t first, uint32_t end);
+void hs_matching_end(struct hs_matching *matching); /* after all nodes; may be NULL */
+
+static inline uint32_t hs_suppression_kind(const struct hs_suppressions *suppressions, uint32_t node)
+{
+	uint32_t kind = suppressions->kind_of_node[node];
+	if (suppressions->kind_of_node_high)
+		kind |= (uint32_t)suppressions->kind_of_node_high[node] << 16;
+	return kind;
+}
 /* After that: index in profile->suppressions->items + 1; 0: none, perhaps because the profile has no rules.
  */
 static inline uint32_t hs_suppression_of(const struct hs_profile *profile, uint32_t node)
 {
 	const struct hs_suppressions *suppressions = profile->suppressions;
-	return suppressions ? suppressions->rule_of_kind[suppressions->kind_of_node[node]] : 0;
+	return suppressions ? suppressions->rule_of_kind[hs_suppression_kind(suppressions, node)] : 0;
 }
 void hs_suppressions_free(struct hs_suppressions *suppressions);
 

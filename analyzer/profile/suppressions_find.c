@@ -33,8 +33,8 @@ struct known_call {
 	uint32_t kind;
 };
 
-struct matching {
-	const struct hs_suppressions *suppressions;
+struct hs_matching {
+	struct hs_suppressions *suppressions;
 	const struct hs_profile *profile;
 	struct known_string *strings;
 	struct known_call *calls;
@@ -52,7 +52,7 @@ static uint32_t module_string(const struct hs_profile *profile, const struct hs_
 }
 
 /* The first rule of the user or the program that matches a text. */
-static uint32_t rule_of_text(struct matching *matching, uint32_t string)
+static uint32_t rule_of_text(struct hs_matching *matching, uint32_t string)
 {
 	uint32_t *known = &matching->strings[string].rule;
 	if (*known)
@@ -69,7 +69,7 @@ static uint32_t rule_of_text(struct matching *matching, uint32_t string)
 	return 0;
 }
 
-static uint32_t rule_of_frames(struct matching *matching, const struct hs_frame *frames, uint32_t count)
+static uint32_t rule_of_frames(struct hs_matching *matching, const struct hs_frame *frames, uint32_t count)
 {
 	uint32_t rule = count ? rule_of_text(matching, module_string(matching->profile, frames)) : 0;
 	for (uint32_t i = 0; i < count && !rule; i++) {
@@ -80,7 +80,7 @@ static uint32_t rule_of_frames(struct matching *matching, const struct hs_frame 
 	return rule;
 }
 
-static uint8_t library_of_frame(struct matching *matching, const struct hs_frame *frame)
+static uint8_t library_of_frame(struct hs_matching *matching, const struct hs_frame *frame)
 {
 	if (frame->module < matching->profile->module_count && matching->library_of_module[frame->module])
 		return matching->library_of_module[frame->module];
@@ -88,7 +88,7 @@ static uint8_t library_of_frame(struct matching *matching, const struct hs_frame
 }
 
 /* The built-in rule for a function of a library; ANY: those that do not ask whose it is. */
-static uint32_t kept_rule(struct matching *matching, uint32_t function, uint8_t library)
+static uint32_t kept_rule(struct hs_matching *matching, uint32_t function, uint8_t library)
 {
 	uint32_t *known = &matching->strings[function].kept[library];
 	if (*known)
@@ -106,7 +106,7 @@ static uint32_t kept_rule(struct matching *matching, uint32_t function, uint8_t 
 }
 
 /* The built-in rules for whatever a library allocates, in general or when a certain one called it. */
-static void find_rules_of_libraries(struct matching *matching)
+static void find_rules_of_libraries(struct hs_matching *matching)
 {
 	for (uint32_t i = matching->suppressions->count; i-- > 0;) {
 		const struct hs_kept *kept = matching->suppressions->items[i].kept;
@@ -118,7 +118,8 @@ static void find_rules_of_libraries(struct matching *matching)
 	}
 }
 
-static struct known_node know_frames(struct matching *matching, const struct hs_frame *frames, uint32_t count)
+static struct known_node know_frames(struct hs_matching *matching, const struct hs_frame *frames,
+				     uint32_t count)
 {
 	struct known_node known = {.rule = rule_of_frames(matching, frames, count), .one_library = true};
 	for (uint32_t i = 0; i < count; i++) {
@@ -137,14 +138,14 @@ static struct known_node know_frames(struct matching *matching, const struct hs_
 	return known;
 }
 
-static uint32_t kind_of(struct matching *matching, const struct known_node *known)
+static uint32_t kind_of(struct hs_matching *matching, const struct known_node *known)
 {
 	struct hs_pair pair;
 	memcpy(&pair, known, sizeof(pair));
 	return hs_pairs_add(&matching->kinds, pair.first, pair.second, NULL);
 }
 
-static struct known_node known_of(const struct matching *matching, uint32_t kind)
+static struct known_node known_of(const struct hs_matching *matching, uint32_t kind)
 {
 	struct known_node known;
 	memcpy(&known, &matching->kinds.items[kind], sizeof(known));
@@ -166,7 +167,7 @@ static struct known_node called_from(const struct known_node *parent, struct kno
 	return known;
 }
 
-static uint32_t step(struct matching *matching, uint32_t caller, uint32_t own)
+static uint32_t step(struct hs_matching *matching, uint32_t caller, uint32_t own)
 {
 	bool added;
 	uint32_t step = hs_pairs_add(&matching->steps, caller, own, &added);
@@ -180,7 +181,7 @@ static uint32_t step(struct matching *matching, uint32_t caller, uint32_t own)
 	return matching->kind_after[step];
 }
 
-static void know_call(struct matching *matching, const struct hs_call *call, struct known_call *known)
+static void know_call(struct hs_matching *matching, const struct hs_call *call, struct known_call *known)
 {
 	const struct hs_frame *frames = &matching->profile->frames[call->first_frame];
 	struct known_node own = {.one_library = true};
@@ -189,26 +190,36 @@ static void know_call(struct matching *matching, const struct hs_call *call, str
 	known->own = kind_of(matching, &own) + 1;
 }
 
-/* Callers first, so that a node knows all about its own. */
-static void know_nodes(struct matching *matching, uint32_t *kind_of_node)
+static void call_from(struct hs_matching *matching, uint32_t call, uint32_t caller)
 {
-	const struct hs_profile *profile = matching->profile;
-	kind_of_node[0] = kind_of(matching, &(struct known_node){0});
-	for (uint32_t id = 1; id < profile->node_count; id++) {
-		const struct hs_node *node = &profile->nodes[id];
-		uint32_t caller = kind_of_node[node->parent] + 1;
-		struct known_call *known = &matching->calls[node->call];
-		if (known->caller != caller) {
-			if (!known->own)
-				know_call(matching, &profile->calls[node->call], known);
-			known->caller = caller;
-			known->kind = step(matching, caller - 1, known->own - 1);
-		}
-		kind_of_node[id] = known->kind;
+	struct hs_suppressions *suppressions = matching->suppressions;
+	struct known_call *known = &matching->calls[call];
+	if (!known->own)
+		know_call(matching, &matching->profile->calls[call], known);
+	known->caller = caller + 1;
+	known->kind = step(matching, caller, known->own - 1);
+	if (known->kind > UINT16_MAX && !suppressions->kind_of_node_high)
+		suppressions->kind_of_node_high = hs_allocate_zero(matching->profile->node_count,
+								   sizeof(*suppressions->kind_of_node_high));
+}
+
+/* Callers first, so that a node knows all about its own. */
+void hs_matching_take(struct hs_matching *matching, uint32_t first, uint32_t end)
+{
+	struct hs_suppressions *suppressions = matching->suppressions;
+	for (uint32_t id = first; id < end; id++) {
+		const struct hs_node *node = &matching->profile->nodes[id];
+		const struct known_call *known = &matching->calls[node->call];
+		uint32_t caller = hs_suppression_kind(suppressions, node->parent);
+		if (known->caller != caller + 1)
+			call_from(matching, node->call, caller);
+		suppressions->kind_of_node[id] = (uint16_t)known->kind;
+		if (suppressions->kind_of_node_high)
+			suppressions->kind_of_node_high[id] = (uint16_t)(known->kind >> 16);
 	}
 }
 
-static uint32_t choose(const struct matching *matching, const struct known_node *node)
+static uint32_t choose(const struct hs_matching *matching, const struct known_node *node)
 {
 	if (node->rule)
 		return node->rule;
@@ -241,30 +252,47 @@ static uint8_t *find_libraries(const struct hs_profile *profile)
 	return found;
 }
 
-void hs_suppressions_find(const struct hs_profile *profile)
+struct hs_matching *hs_matching_begin(const struct hs_profile *profile)
 {
 	struct hs_suppressions *suppressions = profile->suppressions;
 	if (!suppressions || suppressions->kind_of_node)
+		return NULL;
+	struct hs_matching *matching = hs_allocate_zero(1, sizeof(*matching));
+	matching->suppressions = suppressions;
+	matching->profile = profile;
+	matching->strings = hs_allocate_zero((size_t)profile->strings.count + 1, sizeof(*matching->strings));
+	matching->calls = hs_allocate_zero(profile->call_count, sizeof(*matching->calls));
+	matching->library_of_module = find_libraries(profile);
+	find_rules_of_libraries(matching);
+	suppressions->kind_of_node =
+		hs_allocate_filled(profile->node_count * sizeof(*suppressions->kind_of_node));
+	suppressions->kind_of_node[0] = (uint16_t)kind_of(matching, &(struct known_node){0}); /* the first */
+	return matching;
+}
+
+void hs_matching_end(struct hs_matching *matching)
+{
+	if (!matching)
 		return;
-	struct matching matching = {
-		.suppressions = suppressions,
-		.profile = profile,
-		.strings = hs_allocate_zero((size_t)profile->strings.count + 1, sizeof(*matching.strings)),
-		.calls = hs_allocate_zero(profile->call_count, sizeof(*matching.calls)),
-		.library_of_module = find_libraries(profile),
-	};
-	find_rules_of_libraries(&matching);
-	suppressions->kind_of_node = hs_allocate(profile->node_count * sizeof(uint32_t));
-	know_nodes(&matching, suppressions->kind_of_node);
-	suppressions->rule_of_kind = hs_allocate(matching.kinds.count * sizeof(uint32_t));
-	for (uint32_t kind = 0; kind < matching.kinds.count; kind++) {
-		struct known_node known = known_of(&matching, kind);
-		suppressions->rule_of_kind[kind] = choose(&matching, &known);
+	uint32_t *rules = hs_allocate(matching->kinds.count * sizeof(*rules));
+	for (uint32_t kind = 0; kind < matching->kinds.count; kind++) {
+		struct known_node known = known_of(matching, kind);
+		rules[kind] = choose(matching, &known);
 	}
-	free(matching.strings);
-	free(matching.calls);
-	free(matching.kind_after);
-	hs_pairs_free(&matching.kinds);
-	hs_pairs_free(&matching.steps);
-	free(matching.library_of_module);
+	matching->suppressions->rule_of_kind = rules;
+	free(matching->strings);
+	free(matching->calls);
+	free(matching->kind_after);
+	hs_pairs_free(&matching->kinds);
+	hs_pairs_free(&matching->steps);
+	free(matching->library_of_module);
+	free(matching);
+}
+
+void hs_suppressions_find(const struct hs_profile *profile)
+{
+	struct hs_matching *matching = hs_matching_begin(profile);
+	if (matching)
+		hs_matching_take(matching, 1, profile->node_count);
+	hs_matching_end(matching);
 }

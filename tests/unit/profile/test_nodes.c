@@ -1,6 +1,6 @@
-/* Calls of nodes that are not told but follow from their parents': worked out by hand from FORMAT.md. The keys of
- * the calls here, by another program: 12687 for 0x1001 in module 0, 43307 for 0x2001 there, 30619 without a
- * module for 0x1000 and for 0x13511. */
+/* Calls of nodes that are not told but follow from their parents': worked out by hand from FORMAT.md. The
+ * keys of the calls here, by another program: 12687 for 0x1001 in module 0, 43307 for 0x2001 there, 30619
+ * without a module for 0x1000 and for 0x13511. */
 #include "check.h"
 #include "profile/profile.h"
 #include "writer.h"
@@ -61,7 +61,7 @@ static void test_follow(void)
 {
 	struct writer w;
 	start(&w);
-	WRITE_PAYLOAD(&w, 8, 1,      /* the first one's id */
+	WRITE_PAYLOAD(&w, 8, 1,         /* the first one's id */
 		      1, 1, 0x82, 0x40, /* told, of the root, module 0, 0x1001 */
 		      1, 1, 0x80, 0x40, /* of node 1, 0x1000 more */
 		      5, 1, 0xff, 0x3f, /* 2 * (3 - 0 - 1) + 1, told although it need not be: 0x1000 less */
@@ -86,7 +86,7 @@ static void test_payloads(void)
 	struct writer w;
 	start(&w);
 	WRITE_PAYLOAD(&w, 2, 1, 1, 1, 0x82, 0x40, 1, 1, 0x80, 0x40);
-	WRITE_PAYLOAD(&w, 2, 3, 4, 0);                       /* of the root, of node 3 */
+	WRITE_PAYLOAD(&w, 2, 3, 4, 0);                      /* of the root, of node 3 */
 	WRITE_PAYLOAD(&w, 2, 5, 2, 1, 1, 0x92, 0x80, 0x01); /* of node 3; told: 0x2009 */
 	check(&w,
 	      (struct due[]){{0, true, 0x1001},
@@ -103,7 +103,7 @@ static void test_same_keys(void)
 {
 	struct writer w;
 	start(&w);
-	WRITE_PAYLOAD(&w, 7, 1,            /* the first one's id */
+	WRITE_PAYLOAD(&w, 7, 1,               /* the first one's id */
 		      1, 0, 0x80, 0x40,       /* of the root, no module, 0x1000 */
 		      3, 0, 0xa2, 0x94, 0x09, /* likewise, 0x12511 more */
 		      3, 1, 0x9f, 0xd4, 0x08, /* of node 1, module 0, 0x11510 less */

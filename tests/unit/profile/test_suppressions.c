@@ -253,11 +253,63 @@ static void many_nodes(void)
 	hs_suppressions_free(&rules);
 }
 
+/* Each of 4100 functions, of which there are rules, calls 16 of libc that have built-in ones each: so there
+ * are 4100 * 17 kinds of nodes, more than 16 bits tell apart, and the user's rules hold. */
+static void many_kinds(void)
+{
+	enum { FUNCTIONS = 4100 };
+	static const char *const kept[] = {
+		"setlocale", "_nl_x",   "gettext", "textdomain", "set_binding_values", "tz",
+		"__tz",      "gmtime",  "mktime",  "timelocal",  "strftime",           "setenv",
+		"putenv",    "on_exit", "__nss_x", "nss_x"};
+	enum { KEPT = sizeof kept / sizeof *kept };
+	struct writer writer;
+	struct hs_error error = {{0}};
+	struct hs_suppressions rules = {0};
+	char text[32];
+	writer_start(&writer);
+	write_header(&writer);
+	int program = (int)add_module(&writer, "/a/prog", MAIN_PROGRAM);
+	int libc = (int)add_module(&writer, "/lib/libc.so.6", 0);
+	write_modules(&writer);
+	for (uint32_t i = 0; i < FUNCTIONS; i++) {
+		uint32_t node = add_node(&writer, 0, program, 0x1000 + 16 * i);
+		for (uint32_t k = 0; k < KEPT; k++)
+			add_node(&writer, node, libc, 0x1000 + 16 * k);
+		snprintf(text, sizeof text, "leak:^f%u$\n", i);
+		CHECK_NUMBER(read_text(&rules, text, &error), 0);
+	}
+	write_nodes(&writer);
+	for (uint32_t i = 0; i < FUNCTIONS; i++) {
+		snprintf(text, sizeof text, "f%u", i);
+		add_symbol(&writer, program, 0x1000 + 16 * i, 1,
+			   (const uint32_t[][4]){{add_name(&writer, text), 0, 0, 0}});
+	}
+	for (uint32_t k = 0; k < KEPT; k++)
+		add_symbol(&writer, libc, 0x1000 + 16 * k, 1,
+			   (const uint32_t[][4]){{add_name(&writer, kept[k]), 0, 0, 0}});
+	write_symbols(&writer);
+	write_json(&writer, FOOTER, "{\"end\":{\"exit\":0}}");
+	struct hs_profile *profile = hs_profile_load(save(&writer), &error);
+	writer_free(&writer);
+	CHECK_NUMBER(profile != NULL, 1);
+	hs_suppressions_add_built_in(&rules);
+	hs_suppressions_apply(&rules, profile);
+	hs_suppressions_find(profile);
+	CHECK_NUMBER(rules.kind_of_node_high != NULL, 1);
+	CHECK_NUMBER(hs_suppression_of(profile, 0), 0);
+	for (uint32_t id = 1; id < profile->node_count; id++)
+		CHECK_NUMBER(hs_suppression_of(profile, id), (id - 1) / (1 + KEPT) + 1);
+	hs_profile_free(profile);
+	hs_suppressions_free(&rules);
+}
+
 int main(void)
 {
 	patterns();
 	files();
 	rules();
 	many_nodes();
+	many_kinds();
 	return check_failures();
 }
