@@ -295,7 +295,7 @@ static uint32_t add_call(struct hs_loader *loader, uint32_t module, uint64_t add
 static inline uint32_t find_call(struct hs_loader *loader, uint32_t module, uint64_t address)
 {
 	uint32_t key = hs_call_key(module, address);
-	struct hs_recent_call *recent = &loader->recent_calls[key % HS_RECENT_CALLS];
+	struct hs_recent_call *recent = &loader->recent_calls[key / (HS_CALL_KEYS / HS_RECENT_CALLS)];
 	if (recent->address == address && recent->module == module + 1)
 		return recent->call;
 	uint32_t found = add_call(loader, module, address);
@@ -319,10 +319,11 @@ struct coded_node {
 	uint64_t module, step;
 };
 
-static inline int take_node(struct hs_payload *payload, struct coded_node *node)
+/* last_word: where the last eight bytes of the payload begin, or NULL */
+static inline int take_node(struct hs_payload *payload, const uint8_t *last_word, struct coded_node *node)
 {
-	uint64_t word = 0x80, code;
-	if (payload->end - payload->at >= (ptrdiff_t)sizeof word)
+	uint64_t word = 0x80808080, code; /* nothing that is short */
+	if (payload->at <= last_word)
 		memcpy(&word, payload->at, sizeof word);
 	if (!(word & 0x81)) { /* most of them: a byte, and not told */
 		*node = (struct coded_node){.up = (word & 0xff) >> 1};
@@ -336,7 +337,9 @@ static inline int take_node(struct hs_payload *payload, struct coded_node *node)
 		payload->at += 2 + bytes;
 		return 0;
 	}
-	if (take(payload, &code) != 0)
+	bytes = hs_varint_get_short((uint32_t)word, &code);
+	payload->at += bytes;
+	if (!bytes && take(payload, &code) != 0)
 		return -1;
 	*node = (struct coded_node){.up = code >> 1, .told = code & 1};
 	if (!node->told)
@@ -356,14 +359,19 @@ int hs_load_nodes(struct hs_loader *loader, struct hs_payload payload, uint32_t 
 		return hs_fail(error, "it has %u stacks, more than there can be", items);
 	if (loader->node_capacity == 0)
 		make_room(loader);
+	while (items >
+	       loader->node_capacity - profile->node_count) /* at most as many as the payload has bytes */
+		profile->nodes = hs_grow(profile->nodes, loader->node_capacity, &loader->node_capacity,
+					 sizeof *profile->nodes);
+	const uint8_t *last_word = payload.end - payload.at < 8 ? NULL : payload.end - 8;
 	for (uint32_t i = 0; i < items; i++) {
 		struct coded_node node;
 		uint32_t id = profile->node_count;
-		if (take_node(&payload, &node) != 0)
+		if (take_node(&payload, last_word, &node) != 0)
 			return too_short(error);
-		if (node.up >= id)
+		uint64_t parent = (uint64_t)id - 1 - node.up;
+		if (parent >= id)
 			return hs_fail(error, "stack %u has no parent", id);
-		uint32_t parent = id - 1 - (uint32_t)node.up;
 		uint32_t *successor = &loader->successors[loader->call_keys[profile->nodes[parent].call]];
 		uint32_t call = *successor;
 		if (node.told) {
@@ -375,10 +383,7 @@ int hs_load_nodes(struct hs_loader *loader, struct hs_payload payload, uint32_t 
 		} else if (!call) {
 			return hs_fail(error, "stack %u goes on like one that is not in the file", id);
 		}
-		if (id == loader->node_capacity)
-			profile->nodes =
-				hs_grow(profile->nodes, id, &loader->node_capacity, sizeof *profile->nodes);
-		profile->nodes[id] = (struct hs_node){parent, call};
+		profile->nodes[id] = (struct hs_node){(uint32_t)parent, call};
 		profile->node_count = id + 1;
 	}
 	return finished(&payload, error);

@@ -26,11 +26,11 @@ struct hs_recent_call {
 	uint32_t module; /* + 2; 0: none */
 	uint32_t call;
 };
-enum { HS_RECENT_CALL_BITS = 13, HS_RECENT_CALLS = 1 << HS_RECENT_CALL_BITS };
+enum { HS_RECENT_CALLS = 8192 };
 
 /* What is only needed while loading. */
 struct hs_loader {
-	struct hs_recent_call recent_calls[HS_RECENT_CALLS]; /* by hash */
+	struct hs_recent_call recent_calls[HS_RECENT_CALLS]; /* by the upper bits of hs_call_key */
 	struct hs_profile *profile;
 	struct hs_inflater inflater;
 	size_t mark_capacity, phase_capacity;

@@ -207,9 +207,11 @@ static void call_from(struct hs_matching *matching, uint32_t call, uint32_t call
 void hs_matching_take(struct hs_matching *matching, uint32_t first, uint32_t end)
 {
 	struct hs_suppressions *suppressions = matching->suppressions;
+	const struct hs_node *nodes = matching->profile->nodes;
+	const struct known_call *calls = matching->calls;
 	for (uint32_t id = first; id < end; id++) {
-		const struct hs_node *node = &matching->profile->nodes[id];
-		const struct known_call *known = &matching->calls[node->call];
+		const struct hs_node *node = &nodes[id];
+		const struct known_call *known = &calls[node->call];
 		uint32_t caller = hs_suppression_kind(suppressions, node->parent);
 		if (known->caller != caller + 1)
 			call_from(matching, node->call, caller);
