@@ -48,7 +48,7 @@ static struct own_line make_line(const struct hs_profile *profile, uint32_t inde
 
 static int compare_lines(const struct own_line *a, const struct own_line *b)
 {
-	int order = a->file == b->file ? 0 : strcmp(a->file, b->file);
+	int order = strcmp(a->file, b->file);
 	if (order == 0 && a->name != b->name)
 		order = strcmp(a->name ? a->name : "", b->name ? b->name : "");
 	if (order == 0 && a->line != b->line)
@@ -183,17 +183,18 @@ uint32_t hs_group_frame(const struct hs_groups *groups, const struct hs_sites *s
 struct hs_site_sums hs_groups_begin(struct hs_groups *groups, const struct hs_profile *profile,
 				    const struct hs_sites *sites)
 {
-	struct hs_groups_making *making = start(profile, sites);
-	*groups = (struct hs_groups){.making = making, .count = find_lines(making, profile)};
+	*groups = (struct hs_groups){.making = start(profile, sites)};
+	return (struct hs_site_sums){groups->making->own->of_site, groups->making->counts};
+}
+
+void hs_groups_finish(struct hs_groups *groups, const struct hs_profile *profile,
+		      const struct hs_sites *sites)
+{
+	struct hs_groups_making *making = groups->making;
+	groups->count = find_lines(making, profile);
 	groups->items = hs_allocate_zero((size_t)groups->count + 1, sizeof(*groups->items));
 	list_sites(groups, sites);
 	find_mixed(groups, profile);
-	return (struct hs_site_sums){making->own->of_site, making->counts};
-}
-
-void hs_groups_finish(struct hs_groups *groups)
-{
-	struct hs_groups_making *making = groups->making;
 	for (uint32_t i = 0; i < making->own->count; i++)
 		hs_counts_add(&groups->items[making->line[i]].counts, &making->counts[i]);
 	end(making);
@@ -204,7 +205,7 @@ void hs_groups_make(struct hs_groups *groups, const struct hs_profile *profile, 
 {
 	struct hs_site_sums sums = hs_groups_begin(groups, profile, sites);
 	hs_sites_add_up(sites, &sums);
-	hs_groups_finish(groups);
+	hs_groups_finish(groups, profile, sites);
 }
 
 void hs_groups_free(struct hs_groups *groups)

@@ -25,11 +25,11 @@ struct hs_groups {
 /* So many sites are worth a thread. */
 enum { HS_MANY_SITES = 4096 };
 
-/* The two halves of hs_groups_make. After the first the groups lack nothing but their counts; these need the
- * sums that it asks for. */
+/* The two halves of it, between which the sites' counts are added up. */
 struct hs_site_sums hs_groups_begin(struct hs_groups *groups, const struct hs_profile *profile,
 				    const struct hs_sites *sites);
-void hs_groups_finish(struct hs_groups *groups);
+void hs_groups_finish(struct hs_groups *groups, const struct hs_profile *profile,
+		      const struct hs_sites *sites);
 void hs_groups_make(struct hs_groups *groups, const struct hs_profile *profile, const struct hs_sites *sites);
 /* The own line of its first site, in the order of sites that are finished. */
 uint32_t hs_group_frame(const struct hs_groups *groups, const struct hs_sites *sites,

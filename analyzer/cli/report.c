@@ -456,7 +456,7 @@ static void add_report(struct hs_text *text, const struct hs_report *report)
 	add_warnings(text, report);
 	hs_text_add(text, "\n");
 	if (report->groups)
-		hs_groups_finish(groups);
+		hs_groups_finish(groups, report->profile, report->sites);
 	else
 		hs_groups_make(groups, report->profile, report->sites);
 	if (!hs_counts_any(filtered ? &replay->all.counts : &replay->totals.counts)) {

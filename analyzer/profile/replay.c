@@ -412,7 +412,6 @@ static void finish(struct hs_replay_state *state)
 {
 	enum { GROUPS_WORTH_A_THREAD = 16384 };
 	struct hs_aside aside;
-	hs_replay_find_sums(state); /* first: it may begin what takes longer than giving memory back */
 	if (state->tracker.node_groups < GROUPS_WORTH_A_THREAD) {
 		free_events_and_blocks(state);
 		hs_replay_finish(state);

@@ -100,18 +100,15 @@ static struct hs_node_table *make_nodes(struct hs_replay_state *state)
 	return nodes;
 }
 
-void hs_replay_find_sums(struct hs_replay_state *state)
-{
-	const struct hs_met *met = state->tracker.how.by_node;
-	if (met && met->find_sums)
-		state->sums = met->find_sums(met->context);
-}
-
 static void sum_up_nodes(struct hs_replay_state *state)
 {
+	const struct hs_met *met = state->tracker.how.by_node;
 	struct hs_replay *out = state->out;
+	struct hs_group_sums sums = {0};
+	if (met->find_sums)
+		sums = met->find_sums(met->context);
 	out->nodes = state->nodes ? state->nodes : make_nodes(state);
-	hs_node_table_finish(out->nodes, (uint32_t)state->heap.peak_number, state->now_us, &state->sums,
+	hs_node_table_finish(out->nodes, (uint32_t)state->heap.peak_number, state->now_us, &sums,
 			     &out->totals.counts);
 	out->group_count = out->nodes->count;
 	if (state->nodes) /* that pass does not count them: what begins no block is a free */

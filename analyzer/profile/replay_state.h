@@ -43,7 +43,6 @@ struct hs_replay_state {
 	uint64_t selected_events, selected_frees;
 	bool reached;           /* filter.at_us is behind */
 	struct hs_ahead *ahead; /* the events */
-	struct hs_group_sums sums;
 	struct hs_replay *out;
 };
 
@@ -63,8 +62,6 @@ void hs_replay_count_nodes(struct hs_replay_state *state, const struct hs_events
 void hs_replay_reach_moment(struct hs_heap *heap, uint64_t at_us);
 /* After the last event: sets the clock to the end of the program. */
 void hs_replay_end_time(struct hs_replay_state *state, struct hs_profile *profile);
-/* Then, in the replay by nodes: asks for the sums that they are parts of. */
-void hs_replay_find_sums(struct hs_replay_state *state);
 /* Then, when all lives have ended: writes what the caller gets; takes the groups. */
 void hs_replay_finish(struct hs_replay_state *state);
 
