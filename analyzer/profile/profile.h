@@ -440,9 +440,9 @@ struct hs_sites {
 	uint32_t *site_of_node; /* UINT32_MAX: node is not the innermost of any stack with events */
 	uint32_t *suppressed;   /* indices of those with a suppression, which are few */
 	uint32_t suppressed_count;
-	struct hs_own_frames own;       /* nothing after hs_sites_finish */
-	struct hs_replay replay;        /* of its groups some are the sites' counts, the others none's */
-	uint32_t *frame_pool;           /* what the sites' frames point into; private */
+	struct hs_own_frames own; /* before hs_sites_finish, of sites found while events were replayed */
+	struct hs_replay replay;  /* of its groups some are the sites' counts, the others none's */
+	uint32_t *frame_pool;     /* what the sites' frames point into; private */
 	struct hs_sites_making *making; /* not NULL: unfinished; private */
 };
 

@@ -189,7 +189,6 @@ void hs_sites_add(struct hs_sites_making *making, struct hs_sites *sites, struct
 	*site = (struct hs_site){
 		.suppression = rule, .node = rest.node, .cut = (uint16_t)rest.cut, .group = group};
 	find_own_frame(making, site);
-	hs_own_frames_add(&sites->own, making->profile, site->own);
 	if (rule)
 		add_suppressed(making, sites, sites->count - 1);
 }

@@ -1,6 +1,7 @@
 /* The sites of nodes that a replay meets, while it goes on. Of many nodes events name few, so there is no
  * table of all stacks: each node has a hash of its stack, and only those of met nodes are looked up. */
 #include "base/memory.h"
+#include "own.h"
 #include "sites_making.h"
 #include "suppressions.h"
 
@@ -156,6 +157,7 @@ static uint32_t find_or_add(struct hs_sites_making *making, struct hs_sites *sit
 	hs_sites_add(making, sites, wanted->rest, wanted->rule, sites->count);
 	*slot = (struct hs_site_slot){tag_of(wanted), sites->count};
 	uint32_t added = sites->count - 1;
+	hs_own_frames_add(&sites->own, making->profile, sites->items[added].own);
 	if ((size_t)sites->count * 2 > making->slot_count)
 		widen(making, sites);
 	return added;
