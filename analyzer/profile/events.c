@@ -351,6 +351,30 @@ static int copy_events(struct hs_events *all, uint32_t at, uint32_t count, uint3
 	return 0;
 }
 
+/* Kinds and lanes of plain events, which then are a column of one byte an event. Where that ends is not known
+ * yet if there are no lanes: up to three zeros are too many. */
+static int join_kinds(struct column *kinds, const struct column *lanes, struct hs_events *all)
+{
+	size_t bytes = (size_t)(kinds->end - kinds->at), count = bytes * HS_KINDS_A_BYTE;
+	size_t lane_count = (size_t)(lanes->end - lanes->at);
+	if (count > sizeof all->kinds ||
+	    (lane_count && (lane_count + HS_KINDS_A_BYTE - 1) / HS_KINDS_A_BYTE != bytes))
+		return -1;
+	for (size_t i = 0; i < bytes; i++) {
+		uint32_t four = kinds->at[i];
+		four = (four | four << 12) & 0x000f000f;
+		four = (four | four << 6) & 0x03030303;
+		memcpy(&all->kinds[i * HS_KINDS_A_BYTE], &four, sizeof four);
+	}
+	for (size_t i = 0; i < lane_count; i++) {
+		if (lanes->at[i] >= HS_LANES)
+			return -1;
+		all->kinds[i] += (uint8_t)(lanes->at[i] * HS_EVENT_KINDS);
+	}
+	*kinds = (struct column){all->kinds, all->kinds + count};
+	return 0;
+}
+
 static int unpack_all(struct column *columns, struct hs_events *all)
 {
 	uint32_t at = 0, count = all->count;
@@ -359,6 +383,7 @@ static int unpack_all(struct column *columns, struct hs_events *all)
 	struct far far;
 	memset(far.events, 0, sizeof far.events);
 	if (join_far(&columns[HS_COLUMN_FAR_LOW], all->far, &far) != 0 ||
+	    join_kinds(&columns[HS_COLUMN_KIND], &columns[HS_COLUMN_LANE], all) != 0 ||
 	    high.end - high.at != low.end - low.at)
 		return -1;
 	while (low.at < low.end) {
@@ -376,8 +401,14 @@ static int unpack_all(struct column *columns, struct hs_events *all)
 	if (before.at != before.end || length.at != length.end ||
 	    unpack_events(columns, &far, all, at, count - at) != 0 || far.next != far.end)
 		return -1;
-	static const enum hs_column plain[] = {HS_COLUMN_KIND, HS_COLUMN_NODE, HS_COLUMN_SIZE,
-					       HS_COLUMN_ENDED};
+	const struct column *kinds = &columns[HS_COLUMN_KIND], *lanes = &columns[HS_COLUMN_LANE];
+	if (kinds->end - kinds->at >= HS_KINDS_A_BYTE ||
+	    (lanes->at < lanes->end && kinds->at - all->kinds != lanes->end - lanes->at))
+		return -1;
+	for (const uint8_t *rest = kinds->at; rest < kinds->end; rest++)
+		if (*rest)
+			return -1;
+	static const enum hs_column plain[] = {HS_COLUMN_NODE, HS_COLUMN_SIZE, HS_COLUMN_ENDED};
 	for (unsigned i = 0; i < sizeof plain / sizeof *plain; i++)
 		if (columns[plain[i]].at != columns[plain[i]].end)
 			return -1;

@@ -48,7 +48,10 @@ struct hs_events {
 	bool sizes_apart;
 	union {
 		uint64_t sizes[HS_EVENTS_A_MEMBER];
-		uint32_t far[HS_EVENTS_A_MEMBER]; /* while events are unpacked, before sizes are */
+		struct { /* while events are unpacked, before sizes are */
+			uint32_t far[HS_EVENTS_A_MEMBER];
+			uint8_t kinds[HS_EVENTS_A_MEMBER]; /* and HS_EVENT_KINDS times the lanes */
+		};
 	};
 	uint32_t sizes_begin[HS_LANES][HS_SIZE_PARTS], sizes_end[HS_LANES][HS_SIZE_PARTS];
 	/* In the order of the file, as the runs. */

@@ -45,6 +45,7 @@ void hs_event_columns_free(struct hs_event_columns *columns)
 	hs_bytes_free(&columns->times);
 	hs_bytes_free(&columns->plain);
 	hs_bytes_free(&columns->sizes_part);
+	hs_bytes_free(&columns->kinds);
 	*columns = (struct hs_event_columns){0};
 }
 
@@ -114,11 +115,17 @@ static bool all_near(const struct hs_event_columns *columns)
 	return columns->far_codes == 1;
 }
 
+static size_t count_bytes(const struct hs_event_columns *columns, enum hs_column column)
+{
+	size_t bytes = 0;
+	for (unsigned i = 0; i < HS_LANES; i++)
+		bytes += columns->lanes[i] ? columns->lanes[i]->parts[column].count : 0;
+	return bytes;
+}
+
 static void choose_far(struct hs_event_columns *columns)
 {
-	size_t plain = 0;
-	for (unsigned i = 0; i < HS_LANES; i++)
-		plain += columns->lanes[i] ? columns->lanes[i]->parts[HS_COLUMN_KIND].count : 0;
+	size_t plain = count_bytes(columns, HS_COLUMN_KIND);
 	bool copies = plain * 8 <= (size_t)columns->count * PLAIN_EIGHTHS;
 	columns->far_codes = copies || columns->members % FAR_PAYLOADS == 0 ? HS_FAR_END - HS_ENDED_FAR : 1;
 }
@@ -211,9 +218,7 @@ static void put_column(struct hs_event_columns *columns, uint8_t column, const s
 
 static void put_lanes(struct hs_event_columns *columns, enum hs_column column, struct hs_bytes *payload)
 {
-	size_t bytes = 0;
-	for (unsigned i = 0; i < HS_LANES; i++)
-		bytes += columns->lanes[i] ? columns->lanes[i]->parts[column].count : 0;
+	size_t bytes = count_bytes(columns, column);
 	begin_column(columns, (uint8_t)column, payload, bytes);
 	for (unsigned i = 0; i < HS_LANES; i++)
 		if (columns->lanes[i])
@@ -231,6 +236,47 @@ static bool is_zero(const struct hs_event_columns *columns, enum hs_column colum
 			return false;
 	}
 	return true;
+}
+
+/* The kinds' bytes of all lanes: each has lanes, too, which are mostly 0. */
+static void join_kinds(struct hs_event_columns *columns)
+{
+	struct hs_bytes *kinds = &columns->kinds;
+	kinds->count = 0;
+	for (unsigned i = 0; i < HS_LANES; i++)
+		if (columns->lanes[i])
+			hs_bytes_add(kinds, columns->lanes[i]->parts[HS_COLUMN_KIND].data,
+				     columns->lanes[i]->parts[HS_COLUMN_KIND].count);
+}
+
+/* The lowest two bits of each byte. */
+static void put_kinds(struct hs_event_columns *columns, struct hs_bytes *payload)
+{
+	struct hs_bytes *kinds = &columns->kinds;
+	size_t bytes = (kinds->count + HS_KINDS_A_BYTE - 1) / HS_KINDS_A_BYTE;
+	memset(hs_bytes_room(kinds, HS_KINDS_A_BYTE), 0, HS_KINDS_A_BYTE);
+	begin_column(columns, HS_COLUMN_KIND, payload, bytes);
+	uint8_t *out = hs_bytes_room(payload, bytes);
+	for (size_t i = 0; i < bytes; i++) {
+		uint32_t four;
+		memcpy(&four, kinds->data + i * HS_KINDS_A_BYTE, sizeof four);
+		four &= 0x03030303;
+		out[i] = (uint8_t)(four | four >> 6 | four >> 12 | four >> 18);
+	}
+	payload->count += bytes;
+}
+
+static void put_lanes_of_ended(struct hs_event_columns *columns, struct hs_bytes *payload)
+{
+	struct hs_bytes *kinds = &columns->kinds;
+	uint8_t all = 0;
+	for (size_t i = 0; i < kinds->count; i++) {
+		kinds->data[i] /= HS_EVENT_KINDS;
+		all |= kinds->data[i];
+	}
+	if (!all)
+		kinds->count = 0;
+	put_column(columns, HS_COLUMN_LANE, kinds, payload);
 }
 
 _Static_assert(HS_COLUMNS + HS_SIZE_PARTS <= HS_WRITER_ABOUT_MOST, "each column is told apart");
@@ -261,6 +307,7 @@ void hs_event_columns_put(struct hs_event_columns *columns, struct hs_bytes *pay
 	struct scale scale = choose_scale(columns);
 	put_times(columns, &scale);
 	join_plain(columns);
+	join_kinds(columns);
 	columns->cuts.count = 0;
 	hs_bytes_varint(payload, columns->previous_us);
 	hs_bytes_varint(payload, last_us - columns->previous_us);
@@ -269,8 +316,9 @@ void hs_event_columns_put(struct hs_event_columns *columns, struct hs_bytes *pay
 	hs_bytes_varint(payload, scale.grain);
 	hs_bytes_varint(payload, columns->sizes);
 	put_column(columns, HS_COLUMN_PLAIN, &columns->plain, payload);
-	for (enum hs_column i = HS_COLUMN_COPIED; i <= HS_COLUMN_KIND; i++)
+	for (enum hs_column i = HS_COLUMN_COPIED; i < HS_COLUMN_KIND; i++)
 		put_lanes(columns, i, payload);
+	put_kinds(columns, payload);
 	put_column(columns, HS_COLUMN_THREAD, &columns->threads, payload);
 	put_column(columns, HS_COLUMN_TIME, &columns->times, payload);
 	put_lanes(columns, HS_COLUMN_NODE, payload);
@@ -280,12 +328,13 @@ void hs_event_columns_put(struct hs_event_columns *columns, struct hs_bytes *pay
 		put_lanes(columns, HS_COLUMN_SIZE, payload);
 	put_lanes(columns, HS_COLUMN_ENDED, payload);
 	put_lanes(columns, HS_COLUMN_FAR_LOW, payload);
-	for (enum hs_column i = HS_COLUMN_FAR_MIDDLE; i < HS_COLUMNS; i++) {
+	for (enum hs_column i = HS_COLUMN_FAR_MIDDLE; i <= HS_COLUMN_FAR_LANE; i++) {
 		if (is_zero(columns, i))
 			begin_column(columns, (uint8_t)i, payload, 0);
 		else
 			put_lanes(columns, i, payload);
 	}
+	put_lanes_of_ended(columns, payload);
 	columns->members++;
 }
 

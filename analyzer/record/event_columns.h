@@ -34,7 +34,7 @@ struct hs_event_columns {
 	bool usual_is_hurried;             /* they are not to be compared with others */
 	uint64_t previous_us, allocations; /* before the first event */
 	uint64_t members;                  /* made so far */
-	struct hs_bytes times, plain, sizes_part; /* columns, likewise */
+	struct hs_bytes times, plain, sizes_part, kinds; /* columns, likewise */
 };
 
 void hs_event_columns_init(struct hs_event_columns *columns);

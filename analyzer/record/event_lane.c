@@ -21,7 +21,7 @@ void hs_event_lane_init(struct hs_event_lane *lane)
 	lane->events = hs_allocate(HS_LANE_RING_MOST * sizeof *lane->events);
 	lane->seen = hs_allocate(HS_LANE_RING_MOST * sizeof *lane->seen);
 	lane->earlier = hs_allocate(HS_LANE_RING_MOST * sizeof *lane->earlier);
-	for (unsigned i = 0; i < HS_COLUMNS; i++)
+	for (unsigned i = 0; i < HS_LANE_PARTS; i++)
 		hs_bytes_room(&lane->parts[i], HS_EVENTS_A_MEMBER); /* enough for most */
 }
 
@@ -31,7 +31,7 @@ void hs_event_lane_free(struct hs_event_lane *lane)
 	free(lane->seen);
 	free(lane->earlier);
 	free(lane->large);
-	for (unsigned i = 0; i < HS_COLUMNS; i++)
+	for (unsigned i = 0; i < HS_LANE_PARTS; i++)
 		hs_bytes_free(&lane->parts[i]);
 	for (unsigned i = 0; i < HS_SIZE_PARTS; i++)
 		hs_bytes_free(&lane->sizes[i]);
@@ -46,7 +46,7 @@ void hs_event_lane_start(struct hs_event_lane *lane, uint32_t ring, enum hs_size
 	lane->all_near = all_near;
 	lane->count = lane->put = lane->at = lane->misses = lane->copied = lane->distance = 0;
 	lane->plain_first = lane->large_count = lane->large_put = 0;
-	for (unsigned i = 0; i < HS_COLUMNS; i++)
+	for (unsigned i = 0; i < HS_LANE_PARTS; i++)
 		lane->parts[i].count = 0;
 	for (unsigned i = 0; i < HS_SIZE_PARTS; i++)
 		lane->sizes[i].count = 0;

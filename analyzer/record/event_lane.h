@@ -23,6 +23,9 @@ enum { HS_CODED_KIND_BITS = 5 };
  * are packed a stride at a time; those that a copy is taken of are still kept when the next ones come. */
 enum { HS_LANE_STRIDE = 1024, HS_LANE_RING_LEAST = 4096, HS_LANE_RING_MOST = 16384 };
 
+/* Columns that lanes have parts of. HS_COLUMN_LANE stands in the kinds' bytes. */
+enum { HS_LANE_PARTS = HS_COLUMN_LANE };
+
 /* A lane's events of a payload in the making. */
 struct hs_event_lane {
 	struct hs_coded_event *next;  /* where the next event goes; */
@@ -31,7 +34,7 @@ struct hs_event_lane {
 	uint32_t count;               /* events, as of the last hs_event_lane_pack */
 
 	/* for the payload */
-	struct hs_bytes parts[HS_COLUMNS];    /* plain: but for the events before the first copy, */
+	struct hs_bytes parts[HS_LANE_PARTS]; /* plain: but for the events before the first copy, */
 	uint32_t plain_first;                 /* which are here */
 	uint32_t copied;                      /* where the last copy ended; 0: there is none */
 	struct hs_bytes sizes[HS_SIZE_PARTS]; /* apart from the events: by node */

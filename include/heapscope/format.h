@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#define HS_FORMAT_VERSION 6
+#define HS_FORMAT_VERSION 7
 
 /* Every member is a gzip member whose header is exactly HS_MEMBER_HEADER_BYTES long: 10 bytes of gzip header
  * with FEXTRA, XLEN = 20, one subfield "HS" of 16 bytes: struct hs_member_extra, little-endian. */
@@ -74,14 +74,14 @@ enum hs_mark_kind {
 };
 
 /* Columns of an events member, in this order, each preceded by its varint length in bytes; all but thread and
- * time lane by lane. Of kind, node, size and ended only events that are no copies have a value; of the far
- * columns all events whose ended block is HS_ENDED_FAR; of sizes apart all that begin a block. */
+ * time lane by lane. Of kind, lane, node, size and ended only events that are no copies have a value; of the
+ * far columns all events whose ended block is HS_ENDED_FAR; of sizes apart all that begin a block. */
 enum hs_column {
 	HS_COLUMN_PLAIN = 0,    /* of each copy: varint, events before it that are none, */
 	HS_COLUMN_COPIED = 1,   /* varint, events that are copied, */
 	HS_COLUMN_BACK_LOW = 2, /* one byte each: from how far back */
 	HS_COLUMN_BACK_HIGH = 3,
-	HS_COLUMN_KIND = 4,     /* one byte an event */
+	HS_COLUMN_KIND = 4,     /* two bits an event, HS_KINDS_A_BYTE of them */
 	HS_COLUMN_THREAD = 5,   /* runs of events of one thread; the lengths sum to the events */
 	HS_COLUMN_TIME = 6,     /* how many events happen in each unit of time */
 	HS_COLUMN_NODE = 7,     /* ALLOC, MOVE, RESIZE */
@@ -91,8 +91,10 @@ enum hs_column {
 	HS_COLUMN_FAR_MIDDLE = 11,
 	HS_COLUMN_FAR_HIGH = 12,
 	HS_COLUMN_FAR_LANE = 13, /* lanes further on */
-	HS_COLUMNS = 14,
+	HS_COLUMN_LANE = 14,     /* one byte an event, likewise; empty if all are 0 */
+	HS_COLUMNS = 15,
 };
+enum { HS_KINDS_A_BYTE = 4 };
 
 /* A block is far if its code is that or, as the writer likes, more, and less than HS_FAR_END: then this
  * stands in the ended column, and the code in the far columns, of which all but the first are empty if they

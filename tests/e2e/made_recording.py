@@ -4,7 +4,7 @@ import json
 import struct
 import zlib
 
-VERSION = 6  # of the format
+VERSION = 7  # of the format
 
 
 def varint(value):
@@ -66,7 +66,10 @@ def nodes():
 
 def event_columns(start_us, span_us, allocations, columns, unit_us=1):
     """columns: kinds, threads, times, nodes, sizes, ended blocks; none of the latter is far, and no event a copy. The grain is 1."""
-    columns = [*[b""] * 4, *columns, *[b""] * 4]
+    kinds, *others = columns
+    kinds = bytes(kinds) + bytes(-len(kinds) % 4)
+    packed = bytes(kinds[i] | kinds[i + 1] << 2 | kinds[i + 2] << 4 | kinds[i + 3] << 6 for i in range(0, len(kinds), 4))
+    columns = [*[b""] * 4, packed, *others, *[b""] * 5]
     return varint(start_us) + varint(span_us) + varint(allocations) + varint(unit_us) + varint(1) + varint(0) + \
         b"".join(varint(len(column)) + bytes(column) for column in columns)
 

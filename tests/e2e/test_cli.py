@@ -44,7 +44,7 @@ def test_help_of_each_command(run_heapscope, command):
 def test_version(run_heapscope, build):
     done = run_heapscope("--version")
     assert (done.returncode, done.stderr) == (0, "")
-    assert re.match(r"heapscope \d+\.\d+\.\d+\nrecording format 6, region \d+\n", done.stdout)
+    assert re.match(r"heapscope \d+\.\d+\.\d+\nrecording format 7, region \d+\n", done.stdout)
     elfutils = re.search(r"elfutils ([\d.]+),", done.stdout)[1]
     assert subprocess.run(["pkg-config", "--modversion", "libdw"], capture_output=True, text=True).stdout.strip() == elfutils
     assert "\nunwinder: own (.eh_frame), frame pointers, libunwind.so.8 (found)\n" in done.stdout

@@ -63,7 +63,7 @@ class Cursor:
         return self.at == len(self.data)
 
 
-EVENT_COLUMNS = 14
+EVENT_COLUMNS = 15
 THREAD_COLUMN, TIME_COLUMN, SIZE_COLUMN = 5, 6, 8
 
 
@@ -85,12 +85,14 @@ def call_key(module, address):
 def event_codes(columns, items):
     """[(kind, lanes from the event's to the ended block's, code of the node, of the size, of the ended block)] of a payload, lane
     by lane. The column of sizes is None if they stand apart."""
-    plain, copied, low, high, kinds, _, _, nodes, sizes, ended, *far = columns
-    codes = []
+    plain, copied, low, high, kinds, _, _, nodes, sizes, ended, *far, lanes = columns
+    kinds = [byte >> shift & 3 for byte in kinds.bytes(len(kinds.data)) for shift in (0, 2, 4, 6)]
+    codes, taken = [], 0
 
     def take(count):
-        for _ in range(count):
-            further, kind = divmod(kinds.byte(), 4)
+        nonlocal taken
+        for kind in kinds[taken:taken + count]:
+            further = lanes.byte() if lanes.data else 0
             assert further < (1 if kind == ALLOC else LANES)
             node = nodes.varint() if kind != FREE else None
             size = sizes.varint() if sizes and kind != FREE else None
@@ -98,6 +100,8 @@ def event_codes(columns, items):
             end = ended.varint() if kind != ALLOC else None
             assert end != FAR or not further
             codes.append((kind, further, node, size, end))
+        taken += count
+        assert taken <= len(kinds)
 
     assert len(low.data) == len(high.data)
     while not low.done():
@@ -107,6 +111,7 @@ def event_codes(columns, items):
         for _ in range(count):
             codes.append(codes[-distance])
     take(items - len(codes))
+    assert len(kinds) - taken < 4 and not any(kinds[taken:]), "the last byte's other bits are 0"
     for at, (kind, _, node, size, end) in enumerate(codes):
         if end == FAR:
             low, middle, high, further = (column.byte() if column.data or column is far[0] else 0 for column in far)

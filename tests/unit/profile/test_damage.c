@@ -305,10 +305,13 @@ static void test_wrong_heads(void)
 static void test_wrong_columns(void)
 {
 	static const char misfit[] = "its columns do not fit together";
-	warned_column(KIND, "\4", 1, 1, misfit);         /* an allocation that ends a block */
-	warned_column(KIND, "\x20", 1, 1, misfit);       /* no such kind */
-	warned_column(KIND, "\0\0", 2, 1, misfit);       /* more kinds than items */
-	warned_column(KIND, "\0", 1, 2, misfit);         /* fewer */
+	warned_column(KIND, "\0\0", 2, 1, misfit); /* more kinds than items */
+	warned_column(KIND, "\4", 1, 1, misfit);   /* another free */
+	warned_column(KIND, "\0", 1, 5, misfit);   /* fewer */
+	warned_column(KIND, "", 0, 1, misfit);
+	warned_column(LANE, "\1", 1, 1, misfit);         /* an allocation that ends a block */
+	warned_column(LANE, "\10", 1, 1, misfit);        /* no such lane */
+	warned_column(LANE, "\0\0", 2, 1, misfit);       /* more than items */
 	warned_column(KIND, "\1", 1, 1, misfit);         /* a free without distance */
 	warned_column(THREAD, "\1\0", 2, 1, misfit);     /* thread 0 */
 	warned_column(THREAD, "\3\1", 2, 1, misfit);     /* too long a run */
@@ -379,12 +382,13 @@ static void test_wrong_copies(void)
 }
 
 /* A free with these columns, those of far blocks in their order. */
-static void warned_far(const char *kind, struct column ended, const char *const *far, const char *because)
+static void warned_far(struct column lanes, struct column ended, const char *const *far, const char *because)
 {
 	struct writer w;
 	struct column columns[COLUMNS];
 	memcpy(columns, good, sizeof columns);
-	columns[KIND] = (struct column){kind, 1};
+	columns[KIND] = (struct column){"\1", 1};
+	columns[LANE] = lanes;
 	columns[NODE] = columns[SIZE] = (struct column){"", 0};
 	columns[ENDED] = ended;
 	for (int i = FAR_LOW; i <= FAR_LANE; i++) /* a byte, or none */
@@ -399,22 +403,22 @@ static void test_wrong_far(void)
 {
 	static const char misfit[] = "its columns do not fit together",
 			  missing[] = "an event ends a block that is not live";
-	const struct column is_far = {"\177", 1}, near = {"\176", 1},
+	const struct column no_lanes = {"", 0}, is_far = {"\177", 1}, near = {"\176", 1},
 			    very = {"\xff\xff\xff\xff\xff\xff\xff\xff\xff\1", 10};
 	const char *whole[] = {"\0", "\0", "\0", "\0"}, *most[] = {"\xff", "\xff", "\xff", "\7"},
 		   *lane[] = {"\0", "\0", "\0", "\10"}, *none[4] = {NULL};
-	warned_far("\1", is_far, whole, missing);
-	warned_far("\1", is_far, most, missing);
-	warned_far("\1", very, none, missing);
-	warned_far("\1", is_far, lane, misfit);  /* no such lane */
-	warned_far("\5", is_far, whole, misfit); /* lanes told twice */
-	warned_far("\1", near, whole, misfit);
-	warned_far("\1", is_far, none, misfit);
+	warned_far(no_lanes, is_far, whole, missing);
+	warned_far(no_lanes, is_far, most, missing);
+	warned_far(no_lanes, very, none, missing);
+	warned_far(no_lanes, is_far, lane, misfit);                  /* no such lane */
+	warned_far((struct column){"\1", 1}, is_far, whole, misfit); /* lanes told twice */
+	warned_far(no_lanes, near, whole, misfit);
+	warned_far(no_lanes, is_far, none, misfit);
 	for (int i = 0; i < 4; i++) { /* only the first may not be empty */
 		const char *three[4];
 		memcpy(three, whole, sizeof three);
 		three[i] = NULL;
-		warned_far("\1", is_far, three, i ? missing : misfit);
+		warned_far(no_lanes, is_far, three, i ? missing : misfit);
 	}
 }
 
@@ -426,7 +430,8 @@ static void warned_apart(uint8_t kind, const struct column *parts, uint64_t even
 	struct bytes payload = {0};
 	/* from 0 to 1 us; no copies; kinds; 2 * 1 + 1, thread 1; no event at 0 us; nodes, of two events that
 	 * begin */
-	const uint8_t first[] = {0, 1, 0, 1, 1, 1, 0, 0, 0, 0, 2, 0, kind, 2, 3, 1, 1, 0, 2, 3, 1},
+	const uint8_t first[] = {0, 1, 0, 1, 1, 1, 0, 0, 0, 0, 1, (uint8_t)(kind << 2),
+				 2, 3, 1, 1, 0, 2, 3, 1},
 		      none[] = {1, 0};
 	start(&w);
 	for (size_t i = 0; i < sizeof first; i++)
@@ -438,7 +443,7 @@ static void warned_apart(uint8_t kind, const struct column *parts, uint64_t even
 			put_byte(&payload, (uint8_t)part->bytes[i]);
 	}
 	put_byte(&payload, kind ? 1 : 0); /* the latest block ends */
-	for (int i = 0; i < (kind ? 5 : 4); i++)
+	for (int i = 0; i < (kind ? 6 : 5); i++)
 		put_byte(&payload, 0);
 	write_member(&w, EVENTS, &payload, 2);
 	free(payload.data);
@@ -501,7 +506,7 @@ static void test_wrong_lane(void)
 		struct writer w;
 		struct column columns[COLUMNS];
 		memcpy(columns, good, sizeof columns);
-		columns[KIND] = (struct column){"\5", 1};
+		columns[KIND] = columns[LANE] = (struct column){"\1", 1};
 		columns[NODE] = columns[SIZE] = (struct column){"", 0};
 		columns[ENDED] = (struct column){code ? "\1" : "\0", 1};
 		start(&w);

@@ -134,7 +134,7 @@ static void write_file(const char *path)
 	int fd = open(path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
 	CHECK(fd >= 0);
 	hs_encoder_init(&encoder, packer, fd);
-	CHECK(hs_encoder_json(&encoder, HS_MEMBER_HEADER, "{\"version\":6,\"program\":\"/p\"}") == 0);
+	CHECK(hs_encoder_json(&encoder, HS_MEMBER_HEADER, "{\"version\":7,\"program\":\"/p\"}") == 0);
 	for (uint32_t i = 1; i <= THREADS; i++)
 		CHECK_NUMBER(hs_encoder_thread(&encoder, i, i), i);
 	write_events(&encoder);

@@ -285,14 +285,14 @@ static void test_lifetimes(void)
 /* Events of a unit of 16 us are spread over it; those of the last one up to the time of the last event. */
 static void test_coarse_times(void)
 {
-	static const uint8_t columns[] = {0, 0, 0, 0,                /* no copies */
-					  8, 0, 1, 0, 1, 0, 1, 0, 1, /* allocations and frees in turn */
-					  2, 15, 1,                  /* thread 1 */
+	static const uint8_t columns[] = {0, 0, 0, 0,    /* no copies */
+					  2, 0x44, 0x44, /* allocations and frees in turn */
+					  2, 15, 1,      /* thread 1 */
 					  /* two grains of two: 0, 4, 8, 12 us; one event: 16 us; then two
 					   * units on the rest: 48, 49, 50 us */
 					  3, 2 << 1, 1 << 1 | 1, 1, 4, 3, 1, 0, 0, 4, 11, 0, 0,
 					  0, /* node 1, 10 B */
-					  4, 0, 0, 0, 0, 0, 0, 0, 0};
+					  4, 0, 0, 0, 0, 0, 0, 0, 0, 0};
 	struct writer w;
 	struct bytes payload = {0};
 	start(&w, 1);
@@ -333,7 +333,7 @@ static void test_copies_of_far(void)
 		3, 2,    2, 0,           /* two blocks, and 198 like the second; an end and a beginning, */
 		5, 198,  1, 138, 1, 100, /* and 138 like these; 100 of them */
 		3, 1,    2, 100, 3, 0,   0, 0, /* from 1, 2 and 100 events before */
-		4, 0,    0, 1,   0,            /* kinds */
+		1, 0x10,                       /* kinds: the third is a free */
 		3, 0xef, 6, 1,                 /* 2 * 439 + 1, thread 1 */
 		1, 0,                          /* none at 0 us */
 		3, 3,    1, 1,                 /* node 1, again */
@@ -353,8 +353,8 @@ static void test_copies_of_far(void)
 			put_byte(&payload, (uint8_t)(2 * younger >> shift));
 		}
 	}
-	put_byte(&payload, 0); /* highest bytes and lanes: all are 0 */
-	put_byte(&payload, 0);
+	for (int i = 0; i < 3; i++) /* highest bytes and lanes: all are 0 */
+		put_byte(&payload, 0);
 	write_member(&w, EVENTS, &payload, 200 + 2 * ENDS);
 	free(payload.data);
 	struct outcome o =

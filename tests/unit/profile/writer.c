@@ -396,6 +396,25 @@ uint64_t event_resize(struct writer *writer, uint32_t thread, uint64_t time_us, 
 	return put_begin(writer, thread, node, size);
 }
 
+/* Of a column of kinds, each with 4 times its lanes. */
+static void split_kinds(struct bytes *kinds, struct bytes *lanes)
+{
+	size_t count = kinds->count;
+	int any = 0;
+	for (size_t i = 0; i < count; i++)
+		any |= kinds->data[i] / 4;
+	for (size_t i = 0; any && i < count; i++)
+		put_byte(lanes, kinds->data[i] / 4);
+	kinds->count = 0;
+	for (size_t i = 0; i < count; i++) {
+		uint8_t kind = (uint8_t)(kinds->data[i] % 4 << i % 4 * 2);
+		if (i % 4 == 0)
+			kinds->data[kinds->count++] = kind;
+		else
+			kinds->data[kinds->count - 1] |= kind;
+	}
+}
+
 void write_events(struct writer *writer)
 {
 	if (!writer->event_items)
@@ -415,6 +434,8 @@ void write_events(struct writer *writer)
 			put_bytes(column, part->data, part->count);
 			part->count = 0;
 		}
+		if (i == KIND)
+			split_kinds(column, &writer->columns[LANE]);
 		put_number(&payload, column->count);
 		put_bytes(&payload, column->data, column->count);
 		column->count = 0;

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FORMAT "6" /* FORMAT.md's version */
+#define FORMAT "7" /* FORMAT.md's version */
 
 enum {
 	HEADER = 1,
@@ -50,6 +50,7 @@ enum {
 	FAR_MIDDLE,
 	FAR_HIGH,
 	FAR_LANE,
+	LANE,
 	COLUMNS,
 };
 

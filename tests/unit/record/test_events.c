@@ -137,34 +137,36 @@ static void test_bytes(void)
 	check_member(HS_MEMBER_NODES, 2, (uint8_t[]){1, 1, 0, 0x80, 0x40, 1, 0, 16}, 8);
 	check_member(HS_MEMBER_EVENTS, 4,
 		     (uint8_t[]){
-			     0, 6,  0, 1,  1,
-			     0,                /* from 0 to 6 us, no allocations before; exact */
-			     0, 0,  0, 0,      /* no copies */
-			     4, 0,  0, 2,  29, /* alloc, alloc, move, free seven lanes on */
-			     4, 5,  1, 1,  2,  /* three events of thread 1, one of thread 2 */
-			     5, 0,  2, 3,  2,
-			     2,           /* none at 0; one each at 1, 2 (and 3 us on, 2 more than 1), 5 us */
-			     3, 3,  1, 3, /* nodes 1 (from 0), 1 (from 1), 2 (from 1) */
-			     3, 17, 0, 65, /* 16, as before, 64 */
-			     2, 1,  2,     /* 0 as before the payload; one is younger than allocation 1 */
-			     0, 0,  0, 0,  /* no far blocks */
+			     0, 6,    0, 1,  1,
+			     0,                 /* from 0 to 6 us, no allocations before; exact */
+			     0, 0,    0, 0,     /* no copies */
+			     1, 0x60,           /* alloc, alloc, move, free, */
+			     4, 5,    1, 1,  2, /* three events of thread 1, one of thread 2 */
+			     5, 0,    2, 3,  2,
+			     2, /* none at 0; one each at 1, 2 (and 3 us on, 2 more than 1), 5 us */
+			     3, 3,    1, 3,  /* nodes 1 (from 0), 1 (from 1), 2 (from 1) */
+			     3, 17,   0, 65, /* 16, as before, 64 */
+			     2, 1,    2,     /* 0 as before the payload; one is younger than allocation 1 */
+			     0, 0,    0, 0,  /* no far blocks */
+			     4, 0,    0, 0,  7, /* the free seven lanes on */
 		     },
-		     41);
+		     43);
 	check_member(HS_MEMBER_SAMPLES, 2, (uint8_t[]){0, 10, 0xac, 2, 2, 0xad, 2}, 7);
 	check_member(HS_MEMBER_THREADS, 2, (uint8_t[]){1, 0xbc, 5, 4, 'm', 'a', 'i', 'n', 2, 0xbd, 5, 0}, 12);
 	check_member(HS_MEMBER_EVENTS, 1,
 		     (uint8_t[]){
 			     6, 1,  3, 1, 1, 0, /* 6 us, one more; three allocations */
 			     0, 0,  0, 0,       /* no copies */
-			     1, 31,             /* resize of a block seven lanes on */
+			     1, 3,              /* resize... */
 			     2, 1,  2,          /* thread 2 */
 			     1, 0,              /* no event at 6 us */
 			     1, 5,              /* node 2, from 0: 1 + zigzag 4 */
 			     1, 65,             /* 64, new to the lane */
 			     1, 0,              /* the latest allocation */
 			     0, 0,  0, 0,       /* no far blocks */
+			     1, 7,              /* ...of a block seven lanes on */
 		     },
-		     27);
+		     29);
 
 	CHECK_NUMBER(encoder.written.events, 5);
 	CHECK_NUMBER(encoder.written.allocations, 4);
@@ -192,19 +194,20 @@ static void test_runs(void)
 	write_out();
 	check_node_1();
 	/* Ended blocks: 0 as before the payload; 1 and 2, one onwards each; 5, none is younger; 4, one is. */
-	check_member(HS_MEMBER_EVENTS, 11,
-		     (uint8_t[]){
-			     0,  4,  0, 1,  1, 0,                   /* from 0 to 4 us */
-			     0,  0,  0, 0,                          /* no copies */
-			     11, 0,  0, 0,  0, 0, 0, 1, 1, 1, 1, 1, /* six allocations, five frees */
-			     2,  21, 1,                             /* eleven events of thread 1 */
-			     3,  1,  2, 14, /* none at 0; 2 more than 1 us on there are seven; 1 us on is the
-					       rest */
-			     6,  3,  1, 0,  0, 0, 0, /* node 1 from 0; from 1 to itself, then as remembered */
-			     6,  9,  0, 0,  0, 0, 0, /* 8 bytes each */
-			     5,  1,  5, 5,  0, 2, 0, 0, 0, 0, /* no far blocks */
-		     },
-		     53);
+	check_member(
+		HS_MEMBER_EVENTS, 11,
+		(uint8_t[]){
+			0, 4,  0,    1,    1, 0, /* from 0 to 4 us */
+			0, 0,  0,    0,          /* no copies */
+			3, 0,  0x50, 0x15,       /* six allocations, five frees */
+			2, 21, 1,                /* eleven events of thread 1 */
+			3, 1,  2,    14, /* none at 0; 2 more than 1 us on there are seven; 1 us on is the
+					    rest */
+			6, 3,  1,    0,    0, 0, 0, /* node 1 from 0; from 1 to itself, then as remembered */
+			6, 9,  0,    0,    0, 0, 0, /* 8 bytes each */
+			5, 1,  5,    5,    0, 2, 0, 0, 0, 0, 0, /* no far blocks, no other lanes */
+		},
+		46);
 	end();
 }
 
@@ -257,15 +260,15 @@ static void test_thread_runs(void)
 		(uint8_t[]){
 			0,  1, 0, 1, 1, 0,             /* from 0 to 1 us */
 			0,  0, 0, 0,                   /* no copies */
-			6,  0, 0, 0, 0, 0, 0,          /* allocations */
+			2,  0, 0,                      /* allocations */
 			10, 1, 1, 1, 2, 0, 1, 3, 0, 1, /* 1, 2, back to 1, 3, back to 1, */
 			2,                             /* 2 */
 			1,  0,                         /* none at 0 us */
 			6,  3, 1, 0, 3, 1, 3, /* each lane's: from 0 to 1, from 1 to itself, as remembered */
 			6,  9, 0, 0, 9, 0, 9, /* 8 bytes each */
-			0,  0, 0, 0, 0,       /* no far blocks */
+			0,  0, 0, 0, 0, 0,    /* no far blocks, no other lanes */
 		},
-		49);
+		46);
 	end();
 }
 
@@ -283,18 +286,18 @@ static void test_copies(void)
 	 * from the third allocation on the two events repeat; and the free before it is one of them. */
 	check_member(HS_MEMBER_EVENTS, 12,
 		     (uint8_t[]){
-			     0, 1,  0, 1, 1, 0, /* from 0 to 1 us */
-			     1, 5,  1, 7,       /* five events, then seven */
-			     1, 2,  1, 0,       /* that are those two earlier */
-			     5, 0,  1, 0, 1, 0, /* allocations and frees in turn */
-			     2, 23, 1,          /* twelve events of thread 1 */
-			     1, 0,              /* none at 0 us */
-			     3, 3,  1, 0,       /* nodes */
-			     3, 9,  0, 0,       /* sizes */
-			     2, 0,  0,          /* each the latest */
-			     0, 0,  0, 0,       /* no far blocks */
+			     0, 1,    0, 1, 1, 0, /* from 0 to 1 us */
+			     1, 5,    1, 7,       /* five events, then seven */
+			     1, 2,    1, 0,       /* that are those two earlier */
+			     2, 0x44, 0,          /* allocations and frees in turn */
+			     2, 23,   1,          /* twelve events of thread 1 */
+			     1, 0,                /* none at 0 us */
+			     3, 3,    1, 0,       /* nodes */
+			     3, 9,    0, 0,       /* sizes */
+			     2, 0,    0,          /* each the latest */
+			     0, 0,    0, 0, 0,    /* no far blocks, no other lanes */
 		     },
-		     40);
+		     38);
 	end();
 }
 
@@ -339,8 +342,8 @@ static void test_copies_from_afar(void)
 				    32, 6, 32, 4, 1, 32, 33, 98, 4,  0, 0,  0, 0},
 		    26);
 	at += 26;
-	*at = 3 + 32 + 1 + 27; /* kinds: allocations */
-	at += 1 + 63;
+	*at = (3 + 32 + 1 + 27 + 1) / 4; /* kinds: allocations */
+	at += 1 + 16;
 	/* 140 events of thread 1; none at 0 us; nodes: 1 from 0, then from 1, then as before */
 	memcpy(at, (uint8_t[]){3, 0x97, 2, 1, 1, 0, 63, 3, 1}, 9);
 	at += 7 + 63;
@@ -352,7 +355,7 @@ static void test_copies_from_afar(void)
 	at = put_row(at, 61, 1);
 	at = put_row(at, 71, 26);
 	at = put_row(at, 62, 1);
-	at += 5; /* no block ended, near or far */
+	at += 6; /* no block ended, near or far */
 	check_member(HS_MEMBER_EVENTS, 140, expected, (size_t)(at - expected));
 	end();
 }
@@ -363,8 +366,8 @@ static void test_later_copy(void)
 	uint8_t expected[128] = {0, 1,  0, 1,  1, 0, /* from 0 to 1 us */
 				 1, 21, 1, 12,       /* all but the last twelve, */
 				 1, 13, 1, 0,        /* which are the first twelve of... */
-				 21},                /* allocations */
-		*at = expected + 15 + 21;
+				 6},                 /* 21 allocations */
+		*at = expected + 15 + 6;
 	begin();
 	allocate_row(100, 2);
 	allocate_row(20, 6);
@@ -379,7 +382,7 @@ static void test_later_copy(void)
 	at = put_row(at, 21, 6);
 	at = put_row(at, 22, 12);
 	at = put_row(at, 21, 1);
-	at += 5; /* no block ended, near or far */
+	at += 6; /* no block ended, near or far */
 	check_member(HS_MEMBER_EVENTS, 33, expected, (size_t)(at - expected));
 	end();
 }
@@ -456,23 +459,71 @@ static void test_lanes(void)
 	item(HS_ITEM_FREE, 0, 1, 0xd0, 0, 0);
 	write_out();
 	check_member(HS_MEMBER_NODES, 2, (uint8_t[]){1, 1, 0, 0x80, 0x40, 1, 0, 16}, 8);
-	/* The kind has 4 * 1 more where thread 1 ends a block of thread 2, and 4 * 7 the other way round.
+	/* Lanes are 1 where thread 1 ends a block of thread 2, and 7 the other way round.
 	 * Blocks of thread 1 are 0xa0, 0xc0 and 0xd0, of thread 2 0xb0 and the same 0xd0 later. */
 	check_member(HS_MEMBER_EVENTS, 8,
 		     (uint8_t[]){
-			     0, 1, 0, 1, 1, 0, /* from 0 to 1 us */
-			     0, 0, 0, 0,       /* no copies */
+			     0,
+			     1,
+			     0,
+			     1,
+			     1,
+			     0, /* from 0 to 1 us */
+			     0,
+			     0,
+			     0,
+			     0, /* no copies */
 			     /* thread 1: alloc, alloc, move, free; thread 2: alloc, free, free, resize */
-			     8, 0, 0, 6, 5, 0, 29, 29, 31, 9, 1, 1, 1, 2, 0, 0, 0, 2,
-			     0,                   /* in turn, but two of thread 2 before the last */
-			     1, 0,                /* none at 0 us */
-			     5, 3, 1, 3, 5, 1,    /* 0 to 1, 1, 2; 0 to 2, 2 */
-			     5, 9, 0, 25, 17, 33, /* 8, again, 24; 16, 32 */
+			     2,
+			     0x60,
+			     0xd4,
+			     9,
+			     1,
+			     1,
+			     1,
+			     2,
+			     0,
+			     0,
+			     0,
+			     2,
+			     0, /* in turn, but two of thread 2 before the last */
+			     1,
+			     0, /* none at 0 us */
+			     5,
+			     3,
+			     1,
+			     3,
+			     5,
+			     1, /* 0 to 1, 1, 2; 0 to 2, 2 */
+			     5,
+			     9,
+			     0,
+			     25,
+			     17,
+			     33, /* 8, again, 24; 16, 32 */
 			     /* thread 2's latest; its latest; thread 1's 0 as before the payload, 1: one is
 			      * younger, the latest */
-			     5, 0, 0, 1, 2, 0, 0, 0, 0, 0, /* no far blocks */
+			     5,
+			     0,
+			     0,
+			     1,
+			     2,
+			     0,
+			     0,
+			     0,
+			     0,
+			     0, /* no far blocks */
+			     8,
+			     0,
+			     0,
+			     1,
+			     1,
+			     0,
+			     7,
+			     7,
+			     7,
 		     },
-		     53);
+		     56);
 	CHECK_NUMBER(encoder.now.live_blocks, 0);
 	CHECK_NUMBER(encoder.now.frees, 3);
 	CHECK_NUMBER(encoder.now.temporary, 1); /* the last */
@@ -490,21 +541,20 @@ static void test_copies_in_lanes(void)
 	check_node_1();
 	/* Each lane as in test_copies; between their copies stand the first lane's last event, and the second
 	 * one's first five. */
-	check_member(
-		HS_MEMBER_EVENTS, 25,
-		(uint8_t[]){
-			0,  1, 0, 1, 1,   0, /* from 0 to 1 us */
-			2,  5, 6, 2, 7,   7, /* five events, seven copies; six, seven */
-			2,  2, 2, 2, 0,   0, /* of those two earlier */
-			11, 0, 1, 0, 1,   0, 0, 0, 1, 0, 1, 0, 27, 1, 1, 1, 2, /* threads 1 and 2 in turn */
-			0,  0, 0, 0, 0,   0, 0, 0, 0, 0, 0, 0, 0,  0, 0, 0, 0,
-			0,  0, 0, 0, 0,   0, 1, 0, /* none at 0 us */
-			7,  3, 1, 0, 0,   3, 1, 0, /* nodes */
-			7,  9, 0, 0, 101, 9, 0, 0, /* sizes */
-			4,  0, 0, 0, 0,            /* each the latest of its lane */
-			0,  0, 0, 0,               /* no far blocks */
-		},
-		85);
+	check_member(HS_MEMBER_EVENTS, 25,
+		     (uint8_t[]){
+			     0, 1,    0,    1, 1,   0,          /* from 0 to 1 us */
+			     2, 5,    6,    2, 7,   7,          /* five events, seven copies; six, seven */
+			     2, 2,    2,    2, 0,   0,          /* of those two earlier */
+			     3, 0x44, 0x40, 4, 27,  1, 1, 1, 2, /* threads 1 and 2 in turn */
+			     0, 0,    0,    0, 0,   0, 0, 0, 0, 0, 0, 0, 0,
+			     0, 0,    0,    0, 0,   0, 0, 0, 0, 0, 1, 0, /* none at 0 us */
+			     7, 3,    1,    0, 0,   3, 1, 0,             /* nodes */
+			     7, 9,    0,    0, 101, 9, 0, 0,             /* sizes */
+			     4, 0,    0,    0, 0,                        /* each the latest of its lane */
+			     0, 0,    0,    0, 0,                        /* no far blocks, no other lanes */
+		     },
+		     78);
 	end();
 }
 
@@ -525,7 +575,7 @@ static void test_equal_work(void)
 		     0x10000 * (1 + thread) + step % SITES * 16, 8 + step, (uint32_t)step % 2 + 1);
 	}
 	for (unsigned lane = 1; lane <= 2; lane++)
-		for (unsigned i = 0; i < HS_COLUMNS; i++)
+		for (unsigned i = 0; i < HS_LANE_PARTS; i++)
 			bytes += encoder.lanes[lane]->events.parts[i].count;
 	CHECK(bytes < 200);
 	CHECK_NUMBER(hs_encoder_flush(&encoder), 0);
@@ -546,19 +596,18 @@ static void test_large_sizes(void)
 	check_node_1();
 	check_member(HS_MEMBER_EVENTS, 12,
 		     (uint8_t[]){
-			     0,    1,    0,    1,    1,    0, /* from 0 to 1 us */
-			     0,    0,    0,    0,             /* no copies */
-			     12,   0,    1,    0,    1,    0, 1,    0,    1,    0,    1,    0, 1,
-			     2,    23,   1,                      /* thread 1 */
-			     1,    0,                            /* none at 0 us */
-			     6,    3,    1,    0,    0,    0, 0, /* nodes */
-			     18,                                 /* 1 + 5 * 2^30, 1 + 8, 3 + 5 * 2^30... */
-			     0x81, 0x80, 0x80, 0x80, 0x14, 9, 0x83, 0x80, 0x80, 0x80, 0x14, 9, 0x85,
-			     0x80, 0x80, 0x80, 0x14, 9,    6, 0,    0,    0,    0,    0,    0, /* each the
-												  latest */
-			     0,    0,    0,    0, /* no far blocks */
+			     0,    1,    0,    1,    1,    0,     /* from 0 to 1 us */
+			     0,    0,    0,    0,                 /* no copies */
+			     3,    0x44, 0x44, 0x44, 2,    23, 1, /* thread 1 */
+			     1,    0,                             /* none at 0 us */
+			     6,    3,    1,    0,    0,    0,  0, /* nodes */
+			     18,                                  /* 1 + 5 * 2^30, 1 + 8, 3 + 5 * 2^30... */
+			     0x81, 0x80, 0x80, 0x80, 0x14, 9,  0x83, 0x80, 0x80, 0x80, 0x14, 9, 0x85,
+			     0x80, 0x80, 0x80, 0x14, 9,    6,  0,    0,    0,    0,    0,    0, /* each the
+												   latest */
+			     0,    0,    0,    0,    0, /* no far blocks, no other lanes */
 		     },
-		     65);
+		     57);
 	end();
 }
 
@@ -570,9 +619,9 @@ static void test_coarse_times(void)
 	static uint8_t payload[600] = {0, 0x80, 0x32, 0, 16, 4,
 				       0, /* from 0 to 6400 us, no allocations before */
 				       /* three events, then 4897 like the one before */
-				       1, 3, 2, 0xa1, 0x26, 1, 1, 1, 0, 3, 0, 0, 0, /* allocations */
-				       3, 0xc7, 0x4c, 1}; /* 2 * 4899 + 1, thread 1 */
-	size_t at = 24;
+				       1, 3, 2, 0xa1, 0x26, 1, 1, 1, 0, 1, 0, /* allocations */
+				       3, 0xc7, 0x4c, 1};                     /* 2 * 4899 + 1, thread 1 */
+	size_t at = 22;
 	begin();
 	for (uint64_t i = 0; i < EVENTS; i++)
 		item(HS_ITEM_ALLOC, 0, i < DENSE ? 1 + i : DENSE + (i - DENSE + 1) * 16, 0x10000 + i * 16, 8,
@@ -595,7 +644,7 @@ static void test_coarse_times(void)
 			payload[at++] = 0;
 	}
 	memcpy(payload + at, ((uint8_t[]){3, 3, 1, 0, 3, 9, 0, 0}), 8); /* nodes, sizes; no ended blocks */
-	check_member(HS_MEMBER_EVENTS, EVENTS, payload, at + 8 + 5);
+	check_member(HS_MEMBER_EVENTS, EVENTS, payload, at + 8 + 6);
 	end();
 }
 
@@ -615,21 +664,86 @@ static void test_far(void)
 	check_node_1();
 	check_member(HS_MEMBER_EVENTS, 209,
 		     (uint8_t[]){
-			     0, 1, 0, 1, 1, 0, /* from 0 to 1 us */
+			     0,
+			     1,
+			     0,
+			     1,
+			     1,
+			     0, /* from 0 to 1 us */
 			     /* three events, 197 like the one before; one, of thread 2, and seven like that:
 			      * ends of far blocks are alike */
-			     2, 3, 1, 3, 0xc5, 1, 7, 2, 1, 1, 2, 0, 0,
+			     2,
+			     3,
+			     1,
+			     3,
+			     0xc5,
+			     1,
+			     7,
+			     2,
+			     1,
+			     1,
+			     2,
+			     0,
+			     0,
 			     /* allocations, a far block that ends, one seven lanes on */
-			     5, 0, 0, 0, 1, 29, 5, 0x8f, 3, 1, 17, 2,         /* 200 events, then nine */
-			     1, 0,                                            /* none at 0 us */
-			     3, 3, 1, 0, 3, 9, 0, 0,                          /* nodes, sizes */
-			     2, 127, 3,                                       /* far, near */
-			     8, 198, 319 - 256, 158, 239, 199, 218, 199, 151, /* lowest bytes, */
-			     8, 0, 1, 0, 0, 0, 0, 0, 0,                       /* middle, */
-			     0,                                               /* highest: all are 0; */
-			     8, 7, 7, 7, 7, 7, 7, 7, 7,                       /* lanes */
+			     2,
+			     0x40,
+			     1,
+			     5,
+			     0x8f,
+			     3,
+			     1,
+			     17,
+			     2, /* 200 events, then nine */
+			     1,
+			     0, /* none at 0 us */
+			     3,
+			     3,
+			     1,
+			     0,
+			     3,
+			     9,
+			     0,
+			     0, /* nodes, sizes */
+			     2,
+			     127,
+			     3, /* far, near */
+			     8,
+			     198,
+			     319 - 256,
+			     158,
+			     239,
+			     199,
+			     218,
+			     199,
+			     151, /* lowest bytes, */
+			     8,
+			     0,
+			     1,
+			     0,
+			     0,
+			     0,
+			     0,
+			     0,
+			     0, /* middle, */
+			     0, /* highest: all are 0; */
+			     8,
+			     7,
+			     7,
+			     7,
+			     7,
+			     7,
+			     7,
+			     7,
+			     7, /* lanes; of the near one: */
+			     5,
+			     0,
+			     0,
+			     0,
+			     0,
+			     7,
 		     },
-		     72);
+		     75);
 	end();
 }
 
@@ -646,8 +760,8 @@ static void test_very_far(void)
 	lseek(file, first, SEEK_SET);
 	/* 2^24 blocks are younger: 2^25. The last before the payload is 2^24 + 1 further on. */
 	check_member(HS_MEMBER_EVENTS, 1, (uint8_t[]){1, 0, 1, 1, 1, 0,    0,    0,    0,    0, 1, 1, 2, 1,
-						      1, 0, 0, 0, 4, 0x80, 0x80, 0x80, 0x10, 0, 0, 0, 0},
-		     27);
+						      1, 0, 0, 0, 4, 0x80, 0x80, 0x80, 0x10, 0, 0, 0, 0, 0},
+		     28);
 	end();
 }
 
@@ -667,20 +781,20 @@ static void test_sizes_apart(void)
 	check_member(HS_MEMBER_NODES, 2, (uint8_t[]){1, 1, 0, 0x80, 0x40, 1, 0, 16}, 8);
 	check_member(HS_MEMBER_EVENTS, 5,
 		     (uint8_t[]){
-			     0, 1, 0,  1,    1, 1,             /* from 0 to 1 us; sizes apart */
-			     0, 0, 0,  0,                      /* no copies */
-			     5, 0, 0,  2,    2, 0,             /* both reallocs have the same kind */
-			     4, 7, 1,  1,    2,                /* four events of thread 1, one of thread 2 */
-			     1, 0,                             /* none at 0 us */
-			     5, 3, 3,  1,    0, 3,             /* nodes 1, 2, 2, 2; 1 */
-			     2, 0, 0,                          /* of nodes 8, 16... neither lane has any; */
-			     4, 1, 16, 1,    8,                /* of nodes 1, 9... each has one; */
-			     6, 4, 24, 0x80, 1, 2 * 32 + 1, 0, /* 24; moved, 64; in place, 32; */
-			     2, 0, 0,  2,    0, 0,          2, 0, 0,
-			     2, 0, 0,  2,    0, 0,          2, 1, 0, /* 0 as before the payload, the latest */
-			     0, 0, 0,  0,                            /* no far blocks */
+			     0, 1,    0,  1,    1, 1, /* from 0 to 1 us; sizes apart */
+			     0, 0,    0,  0,          /* no copies */
+			     2, 0xa0, 0,              /* both reallocs have the same kind */
+			     4, 7,    1,  1,    2,    /* four events of thread 1, one of thread 2 */
+			     1, 0,                    /* none at 0 us */
+			     5, 3,    3,  1,    0, 3, /* nodes 1, 2, 2, 2; 1 */
+			     2, 0,    0,              /* of nodes 8, 16... neither lane has any; */
+			     4, 1,    16, 1,    8,    /* of nodes 1, 9... each has one; */
+			     6, 4,    24, 0x80, 1, 2 * 32 + 1, 0, /* 24; moved, 64; in place, 32; */
+			     2, 0,    0,  2,    0, 0,          2, 0, 0, 2,
+			     0, 0,    2,  0,    0, 2,          1, 0, /* 0 as before the payload, the latest */
+			     0, 0,    0,  0,    0,                   /* no far blocks, no other lanes */
 		     },
-		     66);
+		     64);
 	end();
 }
 
