@@ -152,17 +152,20 @@ static unsigned index_of(const struct hs_page *page, unsigned place)
 	return index + count_bits(page->places[word] & ((1ULL << place % 64) - 1));
 }
 
-bool hs_blocks_end_apart(const struct hs_blocks *blocks, struct hs_page *page, unsigned place,
-			 struct hs_block *block)
+bool hs_blocks_end_apart(struct hs_blocks *blocks, uint64_t number, struct hs_block *block)
 {
-	unsigned index = index_of(page, place);
+	struct hs_page *page = hs_blocks_page(blocks, number);
+	unsigned index = page ? index_of(page, (unsigned)(number % HS_PAGE_BLOCKS)) : HS_PAGE_BLOCKS;
 	if (index == HS_PAGE_BLOCKS)
 		return false;
 	*block = read_block(blocks, page, index);
+	if (block->group == HS_BLOCK_DEAD)
+		return false;
 	if (page->form & HS_PAGE_WIDE)
 		page->blocks[index].group = HS_BLOCK_DEAD;
 	else
 		page->small[index] = HS_SMALL_DEAD;
+	hs_blocks_count_end(blocks, page, number);
 	return true;
 }
 

@@ -83,9 +83,6 @@ void hs_blocks_turn(struct hs_blocks *blocks, uint32_t thread);
 /* For the functions below. */
 void hs_blocks_begin_apart(struct hs_blocks *blocks, const struct hs_block *block);
 void hs_blocks_tidy(struct hs_blocks *blocks, uint64_t number);
-/* Copies the block of a number and marks it as dead; returns false if it is not there. */
-bool hs_blocks_end_apart(const struct hs_blocks *blocks, struct hs_page *page, unsigned place,
-			 struct hs_block *block);
 
 HS_IN_LOOP struct hs_birth *hs_page_births(struct hs_page *page)
 {
@@ -133,50 +130,32 @@ HS_IN_LOOP void hs_blocks_count_end(struct hs_blocks *blocks, struct hs_page *pa
 		hs_blocks_tidy(blocks, number);
 }
 
-/* Ends the live block of that number, if it is a small one, and returns the free that ends it; and tells its
- * thread. Else of word 0: it may be another one. */
-HS_IN_LOOP struct hs_event hs_blocks_end_small(struct hs_blocks *blocks, uint64_t number, uint32_t *thread)
+/* Ends the live block of that number if it is a small one: copies it, and returns the free that ends it. Else
+ * of word 0: it may be another one. births: blocks->births. */
+HS_IN_LOOP struct hs_event hs_blocks_end_small(struct hs_blocks *blocks, bool births, uint64_t number,
+					       struct hs_block *block)
 {
 	struct hs_page *page = hs_blocks_page(blocks, number);
+	unsigned place = (unsigned)(number % HS_PAGE_BLOCKS);
 	if (!page || page->form)
 		return (struct hs_event){0};
-	struct hs_event *small = &page->small[number % HS_PAGE_BLOCKS], ending = *small;
+	struct hs_event ending = page->small[place];
 	if (ending.word == HS_SMALL_DEAD.word)
 		return (struct hs_event){0};
-	*small = HS_SMALL_DEAD;
-	*thread = page->thread;
+	page->small[place] = HS_SMALL_DEAD;
+	*block = (struct hs_block){
+		.size = hs_event_value(ending), .group = hs_event_node(ending), .thread = page->thread};
+	if (births) {
+		block->born_us = page->first_us + hs_page_births(page)[place].us;
+		block->born_bytes = page->first_bytes + hs_page_births(page)[place].bytes;
+	}
 	hs_blocks_count_end(blocks, page, number);
 	return ending;
 }
 
-/* Ends the live block of that number and copies it. Returns false if there is none. births: blocks->births.
+/* Ends the live block of that number, which is no small one, and copies it. Returns false if there is none.
  */
-HS_IN_LOOP bool hs_blocks_end(struct hs_blocks *blocks, bool births, uint64_t number, struct hs_block *block)
-{
-	struct hs_page *page = hs_blocks_page(blocks, number);
-	unsigned place = (unsigned)(number % HS_PAGE_BLOCKS);
-	if (!page)
-		return false;
-	if (__builtin_expect(page->form == 0, 1)) {
-		struct hs_event small = page->small[place];
-		page->small[place] = HS_SMALL_DEAD;
-		*block = (struct hs_block){
-			.size = hs_event_value(small), .group = hs_event_node(small), .thread = page->thread};
-		if (births) {
-			block->born_us = page->first_us + hs_page_births(page)[place].us;
-			block->born_bytes = page->first_bytes + hs_page_births(page)[place].bytes;
-		}
-	} else {
-		struct hs_block apart; /* so that *block may be in registers */
-		if (!hs_blocks_end_apart(blocks, page, place, &apart))
-			return false;
-		*block = apart;
-	}
-	if (block->group == HS_BLOCK_DEAD)
-		return false;
-	hs_blocks_count_end(blocks, page, number);
-	return true;
-}
+bool hs_blocks_end_apart(struct hs_blocks *blocks, uint64_t number, struct hs_block *block);
 
 /* Calls `visit` for every live block, oldest first. */
 void hs_blocks_each(struct hs_blocks *blocks,

@@ -33,7 +33,7 @@ enum {
 	HS_EVENT_RARE = HS_EVENT_KINDS * 4,
 };
 
-/* An event has one number that may be large, and is tracked once. */
+/* Of an event two numbers may be large: a code and what it means, or what a realloc ends and begins. */
 enum { HS_LARGE_MOST = 2 * HS_EVENTS_A_MEMBER, HS_VALUE_LARGE = (1 << 24) - HS_LARGE_MOST };
 #define HS_CODE_LARGE (UINT32_MAX - HS_LARGE_MOST)
 

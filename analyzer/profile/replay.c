@@ -212,7 +212,9 @@ HS_IN_LOOP void count_member(struct hs_replay_state *state, const struct hs_even
 		const uint64_t *times_us = walk.times_us;
 		for (const struct hs_event *end = next + walk.count; next < end; next++) {
 			struct hs_event event = *next;
-			uint64_t now_us = *times_us++, size = hs_number_of(events, event);
+			uint64_t now_us = *times_us++, size = hs_event_value(event);
+			if (__builtin_expect(event.word & HS_EVENT_RARE, 0))
+				size = hs_number_of(events, event);
 			see_event(state, &heap, number++, now_us, pass);
 			if (hs_event_kind(event) == HS_EVENT_FREE) {
 				uint64_t lived_us = pass == HS_PASS_FULL ? ended++->lived_us : 0;

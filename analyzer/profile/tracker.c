@@ -319,24 +319,34 @@ HS_IN_LOOP void note_ended(struct turn *turn, const struct hs_block *block, uint
 
 static const char *const no_such_block = "an event ends a block that is not live";
 
+/* Ends the block of that number. Returns the free that ends it, of word 0 if there is no such block. */
+HS_IN_LOOP struct hs_event end_block(struct turn *turn, struct hs_tracker_lane *home, uint64_t number,
+				     struct hs_block *block, enum hs_pass pass)
+{
+	struct hs_event ending = hs_blocks_end_small(&home->blocks, pass != HS_PASS_NODES, number, block);
+	if (__builtin_expect(ending.word == 0, 0)) {
+		struct hs_block apart; /* so that *block may be in registers */
+		if (!hs_blocks_end_apart(&home->blocks, number, &apart))
+			return ending;
+		bool rare = apart.size >= HS_VALUE_LARGE;
+		ending = hs_event(HS_EVENT_FREE + rare * HS_EVENT_RARE, hs_value_of(turn->events, apart.size),
+				  apart.group);
+		*block = apart;
+	}
+	return ending;
+}
+
 /* These return NULL, or what is wrong. */
 
 HS_IN_LOOP const char *track_free(struct turn *turn, struct hs_event *event, enum hs_pass pass)
 {
-	struct hs_event ending = {0};
 	struct hs_block block;
 	unsigned further = hs_event_lanes(*event);
 	struct hs_tracker_lane *home = ended_home(turn, further);
 	uint64_t number = decode_end(turn, home, further, code_of_free(turn, *event));
-	if (pass == HS_PASS_NODES)
-		ending = hs_blocks_end_small(&home->blocks, number, &block.thread);
-	if (__builtin_expect(ending.word == 0, pass != HS_PASS_NODES)) {
-		if (!hs_blocks_end(&home->blocks, pass != HS_PASS_NODES, number, &block))
-			return no_such_block;
-		bool rare = block.size >= HS_VALUE_LARGE;
-		ending = hs_event(HS_EVENT_FREE + rare * HS_EVENT_RARE, hs_value_of(turn->events, block.size),
-				  block.group);
-	}
+	struct hs_event ending = end_block(turn, home, number, &block, pass);
+	if (ending.word == 0)
+		return no_such_block;
 	bool temporary = turn->latest[block.thread] == number;
 	event->word = ending.word + temporary * HS_EVENT_TEMPORARY;
 	uint64_t lived_us = end_life(turn, &block, pass);
@@ -367,7 +377,7 @@ HS_IN_LOOP const char *track_realloc(struct turn *turn, struct hs_event *event, 
 	const char *wrong = decode_beginning(turn, *event, codes.size, &kind, &size);
 	if (wrong)
 		return wrong;
-	if (!hs_blocks_end(&home->blocks, pass != HS_PASS_NODES, number, &block))
+	if (end_block(turn, home, number, &block, pass).word == 0)
 		return no_such_block;
 	note_ended(turn, &block, end_life(turn, &block, pass));
 	*event = begin_block(turn, kind, size, pass);

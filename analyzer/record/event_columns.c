@@ -249,33 +249,33 @@ static void join_kinds(struct hs_event_columns *columns)
 				     columns->lanes[i]->parts[HS_COLUMN_KIND].count);
 }
 
-/* The lowest two bits of each byte. */
-static void put_kinds(struct hs_event_columns *columns, struct hs_bytes *payload)
+/* The lowest two bits of each byte. Returns whether any has others. */
+static bool put_kinds(struct hs_event_columns *columns, struct hs_bytes *payload)
 {
 	struct hs_bytes *kinds = &columns->kinds;
 	size_t bytes = (kinds->count + HS_KINDS_A_BYTE - 1) / HS_KINDS_A_BYTE;
 	memset(hs_bytes_room(kinds, HS_KINDS_A_BYTE), 0, HS_KINDS_A_BYTE);
 	begin_column(columns, HS_COLUMN_KIND, payload, bytes);
 	uint8_t *out = hs_bytes_room(payload, bytes);
+	uint32_t four, all = 0;
 	for (size_t i = 0; i < bytes; i++) {
-		uint32_t four;
 		memcpy(&four, kinds->data + i * HS_KINDS_A_BYTE, sizeof four);
+		all |= four;
 		four &= 0x03030303;
 		out[i] = (uint8_t)(four | four >> 6 | four >> 12 | four >> 18);
 	}
 	payload->count += bytes;
+	return all & ~0x03030303U;
 }
 
-static void put_lanes_of_ended(struct hs_event_columns *columns, struct hs_bytes *payload)
+/* The other bits. */
+static void put_lanes_of_ended(struct hs_event_columns *columns, bool any, struct hs_bytes *payload)
 {
 	struct hs_bytes *kinds = &columns->kinds;
-	uint8_t all = 0;
-	for (size_t i = 0; i < kinds->count; i++) {
-		kinds->data[i] /= HS_EVENT_KINDS;
-		all |= kinds->data[i];
-	}
-	if (!all)
+	if (!any)
 		kinds->count = 0;
+	for (size_t i = 0; i < kinds->count; i++)
+		kinds->data[i] /= HS_EVENT_KINDS;
 	put_column(columns, HS_COLUMN_LANE, kinds, payload);
 }
 
@@ -318,7 +318,7 @@ void hs_event_columns_put(struct hs_event_columns *columns, struct hs_bytes *pay
 	put_column(columns, HS_COLUMN_PLAIN, &columns->plain, payload);
 	for (enum hs_column i = HS_COLUMN_COPIED; i < HS_COLUMN_KIND; i++)
 		put_lanes(columns, i, payload);
-	put_kinds(columns, payload);
+	bool other_lanes = put_kinds(columns, payload);
 	put_column(columns, HS_COLUMN_THREAD, &columns->threads, payload);
 	put_column(columns, HS_COLUMN_TIME, &columns->times, payload);
 	put_lanes(columns, HS_COLUMN_NODE, payload);
@@ -334,7 +334,7 @@ void hs_event_columns_put(struct hs_event_columns *columns, struct hs_bytes *pay
 		else
 			put_lanes(columns, i, payload);
 	}
-	put_lanes_of_ended(columns, payload);
+	put_lanes_of_ended(columns, other_lanes, payload);
 	columns->members++;
 }
 
