@@ -249,6 +249,8 @@ static int replay_and_stack(struct stacking *stacking, struct hs_error *error)
 		prepare(stacking);
 	if (stacking->expected_nodes >= NODES_WORTH_A_THREAD)
 		return replay_beside(stacking, error);
+	prepare(stacking);
+	stacking->expected_nodes = profile->node_count; /* a damaged file may have fewer */
 	make_stacks_aside(stacking);
 	return replay_nodes(stacking, profile, error);
 }
