@@ -19,18 +19,20 @@
  * coded, too, UINT32_MAX if it is out of range; a FREE has the code of the ended block there, or
  * HS_CODE_LARGE + where in events->large that stands.
  *
- * hs_tracker_track puts in its place what that means. To the kind HS_EVENT_... below are added, the value is
- * the size of the block that begins or, with a free, ends, a number; the node is the block's group. In the
- * place of a small live block stands the free that would end it. */
+ * hs_tracker_track puts in its place what that means. To the kind HS_EVENT_FIRST and so on are added, the
+ * value is the size of the block that begins or, with a free, ends, a number; the node is the block's group.
+ * In the place of a small live block stands the free that would end it. */
 struct hs_event {
 	uint64_t word;
 };
 
 enum {
+	/* of tracked events: */
 	HS_EVENT_FIRST = HS_EVENT_KINDS,         /* begins the first block of its group */
 	HS_EVENT_TEMPORARY = HS_EVENT_KINDS * 2, /* frees the latest block that its thread allocated */
-	/* is a realloc, a first one, or has a large number: one look tells that it is none of this */
-	HS_EVENT_RARE = HS_EVENT_KINDS * 4,
+	/* of both: it is a realloc, or has lanes, something large, or the first block; one look tells that it
+	 * has none of this */
+	HS_EVENT_RARE = HS_EVENT_KINDS * HS_LANES,
 };
 
 /* Of an event two numbers may be large: a code and what it means, or what a realloc ends and begins. */
@@ -49,7 +51,7 @@ HS_IN_LOOP enum hs_event_kind hs_event_kind(struct hs_event event)
 
 HS_IN_LOOP unsigned hs_event_lanes(struct hs_event event)
 {
-	return (uint8_t)event.word / HS_EVENT_KINDS;
+	return event.word / HS_EVENT_KINDS % HS_LANES;
 }
 
 HS_IN_LOOP uint32_t hs_event_value(struct hs_event event)

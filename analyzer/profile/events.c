@@ -234,23 +234,25 @@ static inline int take_far(struct far *far, struct hs_events *all, uint32_t at, 
 		return -1;
 	uint32_t code = *far->next % HS_FAR_END, value = hs_event_value(event), node = hs_event_node(event);
 	unsigned kind = hs_event_kind(event), lanes = *far->next++ >> HS_FAR_BITS;
+	bool rare = lanes || kind != HS_EVENT_FREE;
 	if (kind == HS_EVENT_FREE)
 		node = code;
 	else if (is_copy)
 		value = add_realloc(all, all->reallocs[value].size, code);
 	else
 		all->reallocs[value].ended = code;
-	all->events[at] = hs_event(kind + lanes * HS_EVENT_KINDS, value, node);
+	all->events[at] = hs_event(kind + lanes * HS_EVENT_KINDS + rare * HS_EVENT_RARE, value, node);
 	return 0;
 }
 
-/* The code of the block that a free ends, as it stands in the event. */
-static inline uint32_t shorten(struct hs_events *all, uint64_t code)
+/* A free with lanes, or a large code. */
+static __attribute__((noinline)) struct hs_event make_rare_free(struct hs_events *all, unsigned kind,
+								uint64_t code)
 {
-	if (__builtin_expect(code < HS_CODE_LARGE, 1))
-		return (uint32_t)code;
+	if (code < HS_CODE_LARGE)
+		return hs_event(kind + HS_EVENT_RARE, 0, (uint32_t)code);
 	all->large[all->large_count] = code;
-	return HS_CODE_LARGE + all->large_count++;
+	return hs_event(kind + HS_EVENT_RARE, 0, HS_CODE_LARGE + all->large_count++);
 }
 
 /* Events that are no copies. */
@@ -275,14 +277,22 @@ static inline __attribute__((always_inline)) int unpack_events_of(struct column 
 			return -1;
 		if (node > UINT32_MAX)
 			node = UINT32_MAX;
-		if (kind == HS_EVENT_FREE)
-			all->events[at] = hs_event(code, 0, shorten(all, end));
-		else if (kind == HS_EVENT_ALLOC)
-			all->events[at] = hs_event(code, hs_value_of(all, size), (uint32_t)node);
-		else if (sizes_apart && kind == HS_EVENT_RESIZE)
-			return -1;
-		else
-			all->events[at] = hs_event(code, add_realloc(all, size, end), (uint32_t)node);
+		struct hs_event event;
+		if (kind == HS_EVENT_FREE) {
+			event = hs_event(HS_EVENT_FREE, 0, (uint32_t)end);
+			if (__builtin_expect(code != kind || end >= HS_CODE_LARGE, 0))
+				event = make_rare_free(all, code, end);
+		} else if (kind == HS_EVENT_ALLOC) {
+			event = hs_event(HS_EVENT_ALLOC, (uint32_t)size, (uint32_t)node);
+			if (__builtin_expect(size >= HS_VALUE_LARGE, 0))
+				event = hs_event(HS_EVENT_ALLOC + HS_EVENT_RARE, hs_value_of(all, size),
+						 (uint32_t)node);
+		} else {
+			if (sizes_apart && kind == HS_EVENT_RESIZE)
+				return -1;
+			event = hs_event(code + HS_EVENT_RARE, add_realloc(all, size, end), (uint32_t)node);
+		}
+		all->events[at] = event;
 		if (end == HS_ENDED_FAR) {
 			far->events[at / 64] |= UINT64_C(1) << at % 64;
 			if (code != kind || take_far(far, all, at, false) != 0)

@@ -86,7 +86,7 @@ static struct chosen use_new_node(struct hs_tracker *tracker, const struct hs_tr
 		const struct hs_tracker_lane *other = &tracker->lanes[__builtin_ctz(others)];
 		uint32_t place = other->place_of_node[node];
 		struct hs_event ending = other->remembered[place].ending;
-		if ((place || node == 0) && hs_event_kind(ending) == HS_EVENT_FREE)
+		if ((place || node == 0) && hs_event_kind(ending) != HS_EVENT_ALLOC)
 			return (struct chosen){hs_event_node(ending), false};
 	}
 	tracker->how.by_node->nodes[tracker->node_groups] = node;
@@ -106,11 +106,12 @@ static struct chosen use_group_of_caller(struct hs_tracker *tracker, uint32_t no
 static __attribute__((noinline)) struct chosen
 use_node(struct hs_tracker *tracker, const struct hs_tracker_lane *lane, struct hs_remembered *own)
 {
-	if (hs_event_kind(own->ending) == HS_EVENT_FREE)
+	if (hs_event_kind(own->ending) != HS_EVENT_ALLOC)
 		return (struct chosen){hs_event_node(own->ending), false};
 	struct chosen chosen = tracker->how.by_node ? use_new_node(tracker, lane, own->node)
 						    : use_group_of_caller(tracker, own->node);
-	own->ending = hs_event(HS_EVENT_FREE, hs_event_value(own->ending), chosen.group);
+	uint32_t value = hs_event_value(own->ending);
+	own->ending = hs_event(value < HS_VALUE_LARGE ? HS_EVENT_FREE : HS_EVENT_MOVE, value, chosen.group);
 	return chosen;
 }
 
@@ -180,13 +181,6 @@ HS_IN_LOOP struct hs_tracker_lane *ended_home(const struct turn *turn, unsigned 
 						 : &turn->tracker->lanes[(place + further) % HS_LANES];
 }
 
-/* The code of the block that a free ends. */
-HS_IN_LOOP uint64_t code_of_free(const struct turn *turn, struct hs_event event)
-{
-	uint32_t code = hs_event_node(event);
-	return __builtin_expect(code < HS_CODE_LARGE, 1) ? code : turn->events->large[code - HS_CODE_LARGE];
-}
-
 /* The number of the ended block that the code stands for. */
 HS_IN_LOOP uint64_t decode_end(const struct turn *turn, const struct hs_tracker_lane *home, unsigned further,
 			       uint64_t code)
@@ -206,17 +200,17 @@ static __attribute__((noinline)) uint64_t *large_size(struct hs_tracker_lane *la
 	return &lane->large_sizes[number];
 }
 
-/* Returns false if it is impossible. */
-HS_IN_LOOP bool remember_size(struct turn *turn, uint64_t size)
+HS_IN_LOOP void remember_size(struct turn *turn, uint64_t size)
 {
 	struct hs_event *ending = &turn->own->ending;
-	uint32_t value = (uint32_t)size;
-	if (__builtin_expect(size >= HS_VALUE_LARGE, 0)) {
+	bool known = hs_event_kind(*ending) != HS_EVENT_ALLOC;
+	uint32_t group = hs_event_node(*ending);
+	if (__builtin_expect(size < HS_VALUE_LARGE, 1)) {
+		*ending = hs_event(known ? HS_EVENT_FREE : HS_EVENT_ALLOC, (uint32_t)size, group);
+	} else {
+		*ending = hs_event(known ? HS_EVENT_MOVE : HS_EVENT_ALLOC, HS_VALUE_LARGE, group);
 		*large_size(turn->lane, turn->own) = size;
-		value = HS_VALUE_LARGE;
 	}
-	*ending = hs_event(hs_event_kind(*ending), value, hs_event_node(*ending));
-	return size <= SIZE_MOST;
 }
 
 HS_IN_LOOP uint64_t remembered_size(const struct turn *turn)
@@ -241,10 +235,10 @@ static bool take_size(struct hs_events *events, size_t lane, uint32_t node, enum
 	return true;
 }
 
-/* Turns to the event's node; remembers and tells the block's size, of which there is a code. Returns NULL, or
- * what is wrong. */
+/* Turns to the event's node and remembers the block's size, of which there is a code. Returns NULL, or what
+ * is wrong. */
 HS_IN_LOOP const char *decode_beginning(struct turn *turn, struct hs_event event, uint64_t size_code,
-					enum hs_event_kind *kind, uint64_t *size)
+					enum hs_event_kind *kind)
 {
 	uint32_t code = hs_event_node(event);
 	if (code != 0) {
@@ -255,49 +249,48 @@ HS_IN_LOOP const char *decode_beginning(struct turn *turn, struct hs_event event
 	} else {
 		turn->own = turn->remembered + turn->own->successor;
 	}
-	bool possible = true;
 	if (turn->sizes_apart) {
+		uint64_t size;
 		if (!take_size(turn->events, (size_t)(turn->lane - turn->tracker->lanes), turn->own->node,
-			       kind, size))
+			       kind, &size))
 			return "an allocation has no size";
-		possible = remember_size(turn, *size);
+		remember_size(turn, size);
 	} else if (size_code != 0) {
-		possible = remember_size(turn, size_code - 1);
+		remember_size(turn, size_code - 1);
 	}
-	*size = remembered_size(turn);
-	if (!possible || turn->allocated_bytes + *size > SUM_MOST)
-		return "an allocation has an impossible size";
 	return NULL;
+}
+
+static const char *const impossible_size = "an allocation has an impossible size";
+
+HS_IN_LOOP bool is_possible(const struct turn *turn, uint64_t size)
+{
+	return size <= SIZE_MOST && turn->allocated_bytes + size <= SUM_MOST;
 }
 
 /* ---- events ---------------------------------------------------------------------------------------------
  */
 
-/* Begins the latest node's block, of the size that is remembered with it. Returns the tracked event. */
-HS_IN_LOOP struct hs_event begin_block(struct turn *turn, enum hs_event_kind kind, uint64_t size,
-				       enum hs_pass pass)
+/* Begins the latest node's block, which `ending` would end. */
+HS_IN_LOOP void begin_block(struct turn *turn, struct hs_event ending, uint64_t size, enum hs_pass pass)
 {
-	struct hs_tracker *tracker = turn->tracker;
 	struct hs_blocks *blocks = &turn->lane->blocks;
-	struct hs_event ending = turn->own->ending, event;
-	bool first = false;
-	if (pass == HS_PASS_FULL) {
-		struct chosen chosen = choose_part(tracker, turn->lane, turn->own, size);
-		ending = hs_event(HS_EVENT_FREE, hs_event_value(ending), chosen.group);
-		first = chosen.first;
-	} else if (__builtin_expect(hs_event_kind(ending) == HS_EVENT_ALLOC, 0)) {
-		first = use_node(tracker, turn->lane, turn->own).first;
-		ending = turn->own->ending;
-	}
-	event.word = ending.word - HS_EVENT_FREE + HS_EVENT_ALLOC;
-	if (__builtin_expect(kind != HS_EVENT_ALLOC || first || hs_event_value(ending) >= HS_VALUE_LARGE, 0))
-		event = hs_event(kind + HS_EVENT_RARE + first * HS_EVENT_FIRST,
-				 hs_value_of(turn->events, size), hs_event_node(ending));
 	turn->allocated_bytes += size;
 	*turn->own_latest = blocks->count;
 	hs_blocks_begin(blocks, pass != HS_PASS_NODES, ending, size, turn->thread, turn->now_us,
 			turn->allocated_bytes);
-	return event;
+}
+
+/* Likewise, of the size that is remembered, which is possible. Returns the tracked event. */
+HS_IN_LOOP struct hs_event begin_rare(struct turn *turn, enum hs_event_kind kind, enum hs_pass pass)
+{
+	struct hs_remembered *own = turn->own;
+	uint64_t size = remembered_size(turn);
+	struct chosen chosen = pass == HS_PASS_FULL ? choose_part(turn->tracker, turn->lane, own, size)
+						    : use_node(turn->tracker, turn->lane, own);
+	begin_block(turn, hs_event(HS_EVENT_FREE, hs_event_value(own->ending), chosen.group), size, pass);
+	return hs_event(kind + HS_EVENT_RARE + chosen.first * HS_EVENT_FIRST, hs_value_of(turn->events, size),
+			chosen.group);
 }
 
 /* Of a block that an event ends. Returns the time it lived, if somebody asks. */
@@ -338,12 +331,11 @@ HS_IN_LOOP struct hs_event end_block(struct turn *turn, struct hs_tracker_lane *
 
 /* These return NULL, or what is wrong. */
 
-HS_IN_LOOP const char *track_free(struct turn *turn, struct hs_event *event, enum hs_pass pass)
+HS_IN_LOOP const char *track_free(struct turn *turn, struct hs_event *event, struct hs_tracker_lane *home,
+				  unsigned further, uint64_t code, enum hs_pass pass)
 {
 	struct hs_block block;
-	unsigned further = hs_event_lanes(*event);
-	struct hs_tracker_lane *home = ended_home(turn, further);
-	uint64_t number = decode_end(turn, home, further, code_of_free(turn, *event));
+	uint64_t number = decode_end(turn, home, further, code);
 	struct hs_event ending = end_block(turn, home, number, &block, pass);
 	if (ending.word == 0)
 		return no_such_block;
@@ -355,33 +347,74 @@ HS_IN_LOOP const char *track_free(struct turn *turn, struct hs_event *event, enu
 	return NULL;
 }
 
-HS_IN_LOOP const char *track_allocation(struct turn *turn, struct hs_event *event, enum hs_pass pass)
+HS_IN_LOOP const char *track_allocation(struct turn *turn, struct hs_event *event, uint64_t size_code,
+					enum hs_pass pass)
 {
-	uint64_t size;
 	enum hs_event_kind kind = HS_EVENT_ALLOC;
-	const char *wrong = decode_beginning(turn, *event, hs_number_of(turn->events, *event), &kind, &size);
-	if (!wrong)
-		*event = begin_block(turn, HS_EVENT_ALLOC, size, pass);
-	return wrong;
-}
-
-HS_IN_LOOP const char *track_realloc(struct turn *turn, struct hs_event *event, enum hs_pass pass)
-{
-	struct hs_block block;
-	uint64_t size;
-	enum hs_event_kind kind = hs_event_kind(*event);
-	unsigned further = hs_event_lanes(*event);
-	struct hs_tracker_lane *home = ended_home(turn, further);
-	struct hs_realloc_codes codes = turn->events->reallocs[hs_event_value(*event)];
-	uint64_t number = decode_end(turn, home, further, codes.ended);
-	const char *wrong = decode_beginning(turn, *event, codes.size, &kind, &size);
+	const char *wrong = decode_beginning(turn, *event, size_code, &kind);
 	if (wrong)
 		return wrong;
+	struct hs_event ending = turn->own->ending;
+	if (pass != HS_PASS_FULL && __builtin_expect(hs_event_kind(ending) == HS_EVENT_FREE, 1)) {
+		uint32_t size = hs_event_value(ending);
+		if (size >= HS_VALUE_LARGE)
+			__builtin_unreachable();
+		if (!is_possible(turn, size))
+			return impossible_size;
+		begin_block(turn, ending, size, pass);
+		event->word = ending.word - HS_EVENT_FREE + HS_EVENT_ALLOC;
+		return NULL;
+	}
+	if (!is_possible(turn, remembered_size(turn)))
+		return impossible_size;
+	*event = begin_rare(turn, HS_EVENT_ALLOC, pass);
+	return NULL;
+}
+
+HS_IN_LOOP const char *track_realloc(struct turn *turn, struct hs_event *event, struct hs_tracker_lane *home,
+				     unsigned further, enum hs_pass pass)
+{
+	struct hs_block block;
+	enum hs_event_kind kind = hs_event_kind(*event);
+	struct hs_realloc_codes codes = turn->events->reallocs[hs_event_value(*event)];
+	uint64_t number = decode_end(turn, home, further, codes.ended);
+	const char *wrong = decode_beginning(turn, *event, codes.size, &kind);
+	if (wrong)
+		return wrong;
+	if (!is_possible(turn, remembered_size(turn)))
+		return impossible_size;
 	if (end_block(turn, home, number, &block, pass).word == 0)
 		return no_such_block;
 	note_ended(turn, &block, end_life(turn, &block, pass));
-	*event = begin_block(turn, kind, size, pass);
+	*event = begin_rare(turn, kind, pass);
 	return NULL;
+}
+
+/* An HS_EVENT_RARE one. */
+HS_IN_LOOP const char *track_rare(struct turn *turn, struct hs_event *event, enum hs_pass pass)
+{
+	unsigned further = hs_event_lanes(*event);
+	struct hs_tracker_lane *home = ended_home(turn, further);
+	uint32_t code = hs_event_node(*event);
+	switch (hs_event_kind(*event)) {
+	case HS_EVENT_FREE:
+		return track_free(turn, event, home, further,
+				  code < HS_CODE_LARGE ? code : turn->events->large[code - HS_CODE_LARGE],
+				  pass);
+	case HS_EVENT_ALLOC:
+		return track_allocation(turn, event, hs_number_of(turn->events, *event), pass);
+	default:
+		return track_realloc(turn, event, home, further, pass);
+	}
+}
+
+HS_IN_LOOP const char *track_event(struct turn *turn, struct hs_event *event, enum hs_pass pass)
+{
+	if (__builtin_expect(event->word & HS_EVENT_RARE, 0))
+		return track_rare(turn, event, pass);
+	if (hs_event_kind(*event) == HS_EVENT_FREE)
+		return track_free(turn, event, turn->lane, 0, hs_event_node(*event), pass);
+	return track_allocation(turn, event, hs_event_value(*event), pass);
 }
 
 /* The events of a run, up to lane->next. Returns the one at which something is wrong, or lane->next. */
@@ -412,12 +445,8 @@ HS_IN_LOOP struct hs_event *track_run_of(struct hs_tracker *tracker, struct hs_t
 		if (pass == HS_PASS_FULL && tracker->choice.stop &&
 		    turn.now_us > tracker->choice.filter->at_us)
 			wrong = hs_events_stopped;
-		else if (hs_event_kind(*event) == HS_EVENT_FREE)
-			wrong = track_free(&turn, event, pass);
-		else if (hs_event_kind(*event) == HS_EVENT_ALLOC)
-			wrong = track_allocation(&turn, event, pass);
 		else
-			wrong = track_realloc(&turn, event, pass);
+			wrong = track_event(&turn, event, pass);
 		if (__builtin_expect(wrong != NULL, 0))
 			break;
 		if (pass == HS_PASS_FULL)

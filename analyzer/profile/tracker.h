@@ -16,8 +16,9 @@
 
 /* What a lane remembers of a node that it has met. */
 struct hs_remembered {
-	/* The free that would end its latest block, if all blocks of a node are of one group; of kind ALLOC:
-	 * which one is not looked up yet. From HS_VALUE_LARGE on the size is in large_sizes. */
+	/* The free that would end its latest block, if that is a small one and all blocks of a node are of
+	 * one group. Of another kind if that is not all: ALLOC, its group is not looked up yet, MOVE, it is,
+	 * but the size stands in large_sizes; the value is HS_VALUE_LARGE then. */
 	struct hs_event ending;
 	uint32_t successor; /* place of the node that followed it last */
 	uint32_t node;
