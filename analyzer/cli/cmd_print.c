@@ -39,8 +39,8 @@ static int print(const struct arguments *arguments, const char *path, const stru
 	static struct hs_showing showing;
 	static struct hs_groups groups;
 	struct hs_text text = {0};
-	/* the tables of sites and their stacks show few of them */
-	bool few = !arguments->json && !arguments->views;
+	/* the tables of sites and their stacks show few of them, and not all that can be counted */
+	bool few = !arguments->json && !arguments->views && arguments->sort != HS_METRIC_LIFETIME;
 	int result = few ? hs_open_begin(&opened, path, hiding, filter, &arguments->suppress, arguments->raw,
 					 &showing, &groups)
 			 : hs_open(&opened, path, hiding, filter, &arguments->suppress, arguments->raw);

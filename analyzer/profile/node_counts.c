@@ -9,8 +9,6 @@ struct hs_node_table *hs_node_table_new(size_t capacity)
 	struct hs_node_table *table = hs_allocate_zero(1, sizeof *table);
 	table->capacity = capacity;
 	table->counts = hs_allocate_lines(capacity * sizeof *table->counts);
-	table->peak_capacity = capacity;
-	table->peaks = hs_allocate(capacity * sizeof *table->peaks);
 	return table;
 }
 
@@ -19,7 +17,6 @@ void hs_node_table_free(struct hs_node_table *table)
 	if (!table)
 		return;
 	free(table->counts);
-	free(table->peaks);
 	free(table->more);
 	free(table);
 }
@@ -27,9 +24,7 @@ void hs_node_table_free(struct hs_node_table *table)
 struct hs_node_counts *hs_node_table_add(struct hs_node_table *table)
 {
 	table->counts = hs_grow(table->counts, table->count, &table->capacity, sizeof *table->counts);
-	table->peaks = hs_grow(table->peaks, table->count, &table->peak_capacity, sizeof *table->peaks);
 	table->counts[table->count] = (struct hs_node_counts){0};
-	table->peaks[table->count] = (struct hs_volume){0};
 	return &table->counts[table->count++];
 }
 
@@ -60,40 +55,36 @@ static void add_more(struct hs_node_more *sum, const struct hs_node_more *more)
 }
 
 /* Adds a node to the sum that it is part of. */
-static void add_node(struct hs_node_table *table, uint32_t to, uint32_t node)
+static void add_node(struct hs_node_table *table, struct hs_node_counts *sum,
+		     const struct hs_node_counts *counts)
 {
-	struct hs_node_counts *sum = &table->counts[to];
-	const struct hs_node_counts *counts = &table->counts[node];
 	for (unsigned i = 0; i < HS_NODE_VOLUMES; i++)
 		add_volume(&sum->volumes[i], &counts->volumes[i]);
-	sum->lifetime_us += counts->lifetime_us;
-	add_volume(&table->peaks[to], &table->peaks[node]);
+	add_volume(&sum->peak, &counts->peak);
+	sum->temporary += counts->temporary;
 	if (!sum->more)
 		sum->more = counts->more;
 	else if (counts->more)
 		add_more(&table->more[sum->more - 1], &table->more[counts->more - 1]);
 }
 
-void hs_node_table_finish(struct hs_node_table *table, uint32_t peak_number, uint64_t now_us,
+void hs_node_table_finish(struct hs_node_table *table, uint32_t peak_number,
 			  const struct hs_group_sums *sums_of, struct hs_counts *all)
 {
 	uint32_t sums = 0;
 	for (uint32_t i = 0; i < table->count; i++) {
 		struct hs_node_counts *counts = &table->counts[i];
-		hs_node_save_peak(table, i, peak_number);
-		counts->lifetime_us += hs_node_live(counts).blocks * now_us;
+		hs_node_save_peak(counts, peak_number);
 		hs_node_table_add_to(table, i, false, all);
 		uint32_t sum = sums_of->of_group ? sums_of->of_group[i] : i;
 		/* now, while they are at hand: nodes are more than fit into the cache, larger sums are not */
 		if (sums_of->larger.of_site)
 			hs_node_table_add_to(table, i, false,
 					     &sums_of->larger.sums[sums_of->larger.of_site[sum]]);
-		if (sum == sums) { /* its first node: no sum stands behind the nodes that were added */
-			table->counts[sums] = *counts;
-			table->peaks[sums++] = table->peaks[i];
-		} else {
-			add_node(table, sum, i);
-		}
+		if (sum == sums) /* its first node: no sum stands behind the nodes that were added */
+			table->counts[sums++] = *counts;
+		else
+			add_node(table, &table->counts[sum], counts);
 	}
 	table->count = sums;
 }

@@ -1,4 +1,4 @@
-/* What is counted of nodes' blocks where nobody asks for maxima: nodes are many, so it takes as little memory
+/* What is counted of nodes' blocks where nobody asks for more: nodes are many, so it takes as little memory
  * as can be. Private to profile/. */
 #ifndef HS_NODE_COUNTS_H
 #define HS_NODE_COUNTS_H
@@ -25,15 +25,14 @@ HS_IN_LOOP void hs_volume_add(struct hs_volume *sum, hs_volume_vector change)
 enum hs_node_volume {
 	HS_NODE_BEGUN = HS_EVENT_ALLOC,
 	HS_NODE_ENDED = HS_EVENT_FREE, /* what is live is the difference */
-	HS_NODE_TEMPORARY,
 	HS_NODE_VOLUMES
 };
 
 /* One line of the cache: what nearly every event needs. */
 struct hs_node_counts {
-	struct hs_volume volumes[HS_NODE_VOLUMES];
-	uint64_t lifetime_us; /* as in struct hs_group_state; finished: as in struct hs_counts */
-	uint32_t peak_number; /* that the at-peak values belong to */
+	struct hs_volume volumes[HS_NODE_VOLUMES], peak;
+	uint64_t temporary;   /* blocks */
+	uint32_t peak_number; /* that `peak` belongs to */
 	uint32_t more;        /* index + 1 in the table's; 0: there is none of it */
 };
 
@@ -44,9 +43,8 @@ struct hs_node_more {
 
 struct hs_node_table {
 	struct hs_node_counts *counts;
-	struct hs_volume *peaks; /* of each node: live at the peak */
 	uint32_t count;
-	size_t capacity, peak_capacity;
+	size_t capacity;
 	struct hs_node_more *more;
 	size_t more_count, more_capacity;
 };
@@ -72,20 +70,19 @@ static inline struct hs_volume hs_node_live(const struct hs_node_counts *counts)
 	return (struct hs_volume){begun->bytes - ended->bytes, begun->blocks - ended->blocks};
 }
 /* Before what is live of a node changes. */
-HS_IN_LOOP void hs_node_save_peak(struct hs_node_table *table, uint32_t node, uint32_t peak_number)
+HS_IN_LOOP void hs_node_save_peak(struct hs_node_counts *counts, uint32_t peak_number)
 {
-	struct hs_node_counts *counts = &table->counts[node];
 	if (__builtin_expect(counts->peak_number == peak_number, 1))
 		return;
 	counts->peak_number = peak_number;
-	table->peaks[node] = hs_node_live(counts);
+	counts->peak = hs_node_live(counts);
 }
 /* All nodes' at-peak values belong to a peak before number 1. */
 void hs_node_table_forget_peak(struct hs_node_table *table);
-/* After the last event: counts live blocks' lives to the end, adds all to *all, and each to the sums that it
+/* After the last event: adds all to *all, and each to the sums that it
  * is part of; those of groups stand in the nodes' place then. */
-void hs_node_table_finish(struct hs_node_table *table, uint32_t peak_number, uint64_t now_us,
-			  const struct hs_group_sums *sums, struct hs_counts *all);
+void hs_node_table_finish(struct hs_node_table *table, uint32_t peak_number, const struct hs_group_sums *sums,
+			  struct hs_counts *all);
 
 /* Of one that is finished: adds what is counted of a node, or a sum. suppressed: what is live counts as that.
  * Inline: sites are many. */
@@ -96,13 +93,11 @@ static inline void hs_node_table_add_to(const struct hs_node_table *table, uint3
 	struct hs_volume live = hs_node_live(counts);
 	sum->allocated_bytes += counts->volumes[HS_NODE_BEGUN].bytes;
 	sum->allocations += counts->volumes[HS_NODE_BEGUN].blocks;
-	sum->peak_bytes += table->peaks[index].bytes;
-	sum->peak_blocks += table->peaks[index].blocks;
+	sum->peak_bytes += counts->peak.bytes;
+	sum->peak_blocks += counts->peak.blocks;
 	sum->live_bytes += live.bytes;
 	sum->live_blocks += live.blocks;
-	sum->temporary_bytes += counts->volumes[HS_NODE_TEMPORARY].bytes;
-	sum->temporary += counts->volumes[HS_NODE_TEMPORARY].blocks;
-	sum->lifetime_us += counts->lifetime_us;
+	sum->temporary += counts->temporary;
 	if (suppressed) {
 		sum->suppressed_bytes += live.bytes;
 		sum->suppressed_blocks += live.blocks;

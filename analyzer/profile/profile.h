@@ -366,7 +366,8 @@ struct hs_met {
 
 struct hs_replay_how {
 	/* NULL, or each node that has blocks is a group of its own, numbered as they come; the caller gives
-	 * none. Groups have no maxima; without a filter there are no histograms. Nothing of the profile is
+	 * none. Groups have no maxima, lifetimes and temporary bytes; without a filter there are no
+	 * histograms. Nothing of the profile is
 	 * read but what tells how to filter, or written but facts' warning, times and `damaged`. Not with
 	 * by_... and slices. */
 	struct hs_met *by_node;
@@ -466,9 +467,9 @@ struct hs_meanwhile {
 };
 
 /* The two halves of hs_sites_make, for reports that show few of many sites. After the first the sites have
- * their counts (but for max_...) and own frames, in no order; what else hs_site says is not there yet. A
- * profile that is only begun is finished meanwhile. It has to outlive the second half. meanwhile: may be
- * NULL. */
+ * their counts (but for max_..., lifetime_us and temporary_bytes) and own frames, in no order; what else
+ * hs_site says is not there yet. A profile that is only begun is finished meanwhile. It has to outlive the
+ * second half. meanwhile: may be NULL. */
 int hs_sites_begin(struct hs_profile *profile, bool raw, const struct hs_meanwhile *meanwhile,
 		   struct hs_sites *sites, struct hs_error *error);
 void hs_sites_finish(struct hs_sites *sites);

@@ -81,12 +81,11 @@ static struct hs_node_table *make_nodes(struct hs_replay_state *state)
 		struct hs_group_state *group = &state->groups[g];
 		struct hs_node_counts *counts = hs_node_table_add(nodes);
 		hs_replay_save_peak(&state->heap, group);
-		nodes->peaks[g] = (struct hs_volume){group->peak_bytes, group->peak_blocks};
 		*counts = (struct hs_node_counts){
 			.volumes[HS_NODE_BEGUN] = {group->allocated_bytes, group->allocations},
 			.volumes[HS_NODE_ENDED] = {group->ended_bytes, group->ended},
-			.volumes[HS_NODE_TEMPORARY] = {group->temporary_bytes, group->temporary},
-			.lifetime_us = group->lifetime_us,
+			.peak = {group->peak_bytes, group->peak_blocks},
+			.temporary = group->temporary,
 			.peak_number = (uint32_t)state->heap.peak_number,
 		};
 		if (group->reallocations)
@@ -108,8 +107,7 @@ static void sum_up_nodes(struct hs_replay_state *state)
 	if (met->find_sums)
 		sums = met->find_sums(met->context);
 	out->nodes = state->nodes ? state->nodes : make_nodes(state);
-	hs_node_table_finish(out->nodes, (uint32_t)state->heap.peak_number, state->now_us, &sums,
-			     &out->totals.counts);
+	hs_node_table_finish(out->nodes, (uint32_t)state->heap.peak_number, &sums, &out->totals.counts);
 	out->group_count = out->nodes->count;
 	if (state->nodes) /* that pass does not count them: what begins no block is a free */
 		state->frees = state->events - out->totals.counts.allocations;

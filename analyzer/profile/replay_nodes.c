@@ -1,5 +1,54 @@
-/* The second half of the replay by nodes (node_counts.h). */
+/* The second half of the replay by nodes (node_counts.h). Times matter to nothing that is counted of a node,
+ * so events are counted in stretches within which the timeline has one point. */
 #include "replay_state.h"
+
+/* ---- times ----------------------------------------------------------------------------------------------
+ */
+
+/* The units of a member's events, one after the other. */
+struct clock {
+	const struct hs_time_unit *unit, *end;
+	uint32_t before; /* events before the unit */
+};
+
+static struct clock start_clock(const struct hs_events *events)
+{
+	return (struct clock){events->units, events->units + events->unit_count, 0};
+}
+
+/* Of an event of the unit. */
+static uint64_t time_of(const struct clock *clock, uint32_t event)
+{
+	return clock->unit->start_us + ((event - clock->before) * hs_time_step(clock->unit) >> 32);
+}
+
+/* Goes to the unit of an event, which is not behind. */
+static void go_to(struct clock *clock, uint32_t event)
+{
+	while (event - clock->before >= clock->unit->events)
+		clock->before += clock->unit++->events;
+}
+
+/* Goes to the unit of the first event at that time or later, none of which is behind, and returns the event;
+ * UINT32_MAX: there is none. */
+static uint32_t find_from(struct clock *clock, uint64_t time_us)
+{
+	for (; clock->unit < clock->end; clock->before += clock->unit++->events) {
+		const struct hs_time_unit *unit = clock->unit;
+		if (unit->start_us >= time_us)
+			return clock->before;
+		if (unit->start_us + unit->width_us <= time_us)
+			continue;
+		uint64_t step = hs_time_step(unit);
+		uint64_t n = (((time_us - unit->start_us) << 32) + step - 1) / step;
+		if (n < unit->events)
+			return clock->before + (uint32_t)n;
+	}
+	return UINT32_MAX;
+}
+
+/* ---- counts ---------------------------------------------------------------------------------------------
+ */
 
 /* What is live in all. In registers while events are counted. */
 struct live {
@@ -7,62 +56,56 @@ struct live {
 	uint64_t most_bytes; /* since the timeline's latest point began */
 };
 
-static __attribute__((noinline)) void note_peak(struct hs_node_table *nodes, struct hs_heap *heap,
-						hs_volume_vector live, uint64_t now_us)
-{
-	heap->peak_bytes = live[0];
-	heap->peak_blocks = live[1];
-	heap->peak_us = now_us;
-	if (++heap->peak_number > UINT32_MAX) { /* as far as the nodes' own numbers go */
-		hs_node_table_forget_peak(nodes);
-		heap->peak_number = 1;
-	}
-}
-
-/* All bits like that one. */
-HS_IN_LOOP uint64_t all_bits(uint64_t word, uint64_t bit)
-{
-	return (uint64_t)((int64_t)(word << __builtin_clzll(bit)) >> 63);
-}
-
-/* A block begins or ends. Mostly nobody can foresee which, so there is no branch on that. */
-HS_IN_LOOP void count_block(struct hs_node_table *nodes, struct hs_heap *heap, struct live *live,
-			    uint32_t node, uint64_t ends, uint64_t bytes, uint64_t temporary, uint64_t now_us)
-{
-	struct hs_node_counts *counts = &nodes->counts[node];
-	uint64_t minus = 0 - ends, plus = ends - 1; /* all bits, or none */
-	hs_volume_vector change = {bytes, 1};
-	hs_node_save_peak(nodes, node, (uint32_t)heap->peak_number);
-	hs_volume_add(&counts->volumes[ends], change);
-	hs_volume_add(&counts->volumes[HS_NODE_TEMPORARY], change & temporary);
-	counts->lifetime_us += (now_us ^ plus) - plus;
-	live->volume += (change ^ minus) - minus;
-	if (live->volume[0] >= (live->most_bytes | minus)) {
-		live->most_bytes = live->volume[0];
-		if (live->most_bytes >= heap->peak_bytes)
-			note_peak(nodes, heap, live->volume, now_us);
-	}
-}
-
-/* Some events of a unit of time, which are many, and what is rare among them. */
+/* Some events in a row, and what is rare among them. */
 struct some {
 	struct hs_node_table *nodes;
 	struct hs_heap *heap;
 	const struct hs_events *events;
-	const struct hs_ended *ended; /* that come next */
+	const struct hs_ended *ended;      /* that come next */
+	const struct hs_event *peak_event; /* NULL, or the latest one that began a peak */
 };
 
+static __attribute__((noinline)) void note_peak(struct some *some, hs_volume_vector live,
+						const struct hs_event *event)
+{
+	struct hs_heap *heap = some->heap;
+	heap->peak_bytes = live[0];
+	heap->peak_blocks = live[1];
+	some->peak_event = event;
+	if (++heap->peak_number > UINT32_MAX) { /* as far as the nodes' own numbers go */
+		hs_node_table_forget_peak(some->nodes);
+		heap->peak_number = 1;
+	}
+}
+
+/* A block begins or ends with the event. Mostly nobody can foresee which, so there is no branch on that. */
+HS_IN_LOOP struct hs_node_counts *count_block(struct some *some, struct live *live, uint32_t node,
+					      uint64_t ends, uint64_t bytes, const struct hs_event *event)
+{
+	struct hs_node_counts *counts = &some->nodes->counts[node];
+	uint64_t minus = 0 - ends; /* all bits, or none */
+	hs_volume_vector change = {bytes, 1};
+	hs_node_save_peak(counts, (uint32_t)some->heap->peak_number);
+	hs_volume_add(&counts->volumes[ends], change);
+	live->volume += (change ^ minus) - minus;
+	if (live->volume[0] >= (live->most_bytes | minus)) {
+		live->most_bytes = live->volume[0];
+		if (live->most_bytes >= some->heap->peak_bytes)
+			note_peak(some, live->volume, event);
+	}
+	return counts;
+}
+
 /* The old block ends and the new one begins in one step: the peak sees only the outcome. */
-static void count_realloc(struct some *some, struct live *live, struct hs_event event, uint64_t bytes,
-			  uint64_t now_us)
+static void count_realloc(struct some *some, struct live *live, const struct hs_event *event)
 {
 	const struct hs_ended *old = some->ended++;
-	uint32_t node = hs_event_node(event);
-	count_block(some->nodes, some->heap, live, old->group, 1, old->size, 0, now_us);
-	count_block(some->nodes, some->heap, live, node, 0, bytes, 0, now_us);
-	struct hs_node_more *more = hs_node_more(some->nodes, &some->nodes->counts[node]);
+	uint64_t bytes = hs_number_of(some->events, *event);
+	count_block(some, live, old->group, 1, old->size, event);
+	struct hs_node_counts *counts = count_block(some, live, hs_event_node(*event), 0, bytes, event);
+	struct hs_node_more *more = hs_node_more(some->nodes, counts);
 	more->reallocations++;
-	if (hs_event_kind(event) == HS_EVENT_MOVE) {
+	if (hs_event_kind(*event) == HS_EVENT_MOVE) {
 		more->moved++;
 		more->moved_bytes += old->size < bytes ? old->size : bytes;
 	}
@@ -70,69 +113,66 @@ static void count_realloc(struct some *some, struct live *live, struct hs_event 
 
 /* An HS_EVENT_RARE one. The heap goes to and fro in registers. */
 static __attribute__((noinline)) struct live count_rare(struct some *some, struct live live,
-							struct hs_event event, uint64_t now_us)
+							const struct hs_event *event)
 {
-	enum hs_event_kind kind = hs_event_kind(event);
-	uint64_t bytes = hs_number_of(some->events, event);
-	if (event.word & HS_EVENT_FIRST)
+	enum hs_event_kind kind = hs_event_kind(*event);
+	if (event->word & HS_EVENT_FIRST)
 		hs_node_table_add(some->nodes);
-	if (kind == HS_EVENT_ALLOC || kind == HS_EVENT_FREE)
-		count_block(some->nodes, some->heap, &live, hs_event_node(event), kind, bytes,
-			    all_bits(event.word, HS_EVENT_TEMPORARY), now_us);
-	else
-		count_realloc(some, &live, event, bytes, now_us);
+	if (kind != HS_EVENT_ALLOC && kind != HS_EVENT_FREE) {
+		count_realloc(some, &live, event);
+	} else {
+		struct hs_node_counts *counts = count_block(some, &live, hs_event_node(*event), kind,
+							    hs_number_of(some->events, *event), event);
+		counts->temporary += event->word / HS_EVENT_TEMPORARY & 1;
+	}
 	return live;
 }
 
-/* at: step * the events of the unit before these. timeline: NULL if all are in its latest point. */
-HS_IN_LOOP void count_some(struct some *some, struct live *live, struct hs_timeline *timeline,
-			   const struct hs_event *next, uint32_t count, uint64_t start_us, uint64_t step,
-			   uint64_t at)
+static void count_some(struct some *some, struct live *live, const struct hs_event *event, uint32_t count)
 {
-	struct hs_node_table *nodes = some->nodes;
-	struct hs_heap *heap = some->heap;
-	for (const struct hs_event *end = next + count; next < end; next++, at += step) {
-		struct hs_event event = *next;
-		uint64_t now_us = start_us + (at >> 32);
-		if (timeline && now_us >= timeline->end_us)
-			live->most_bytes =
-				hs_timeline_advance(timeline, now_us, live->most_bytes, live->volume[0]);
-		if (__builtin_expect(event.word & HS_EVENT_RARE, 0))
-			*live = count_rare(some, *live, event, now_us);
-		else
-			count_block(nodes, heap, live, hs_event_node(event), event.word & HS_EVENT_FREE,
-				    hs_event_value(event), all_bits(event.word, HS_EVENT_TEMPORARY), now_us);
+	for (const struct hs_event *end = event + count; event < end; event++) {
+		if (__builtin_expect(event->word & HS_EVENT_RARE, 0)) {
+			*live = count_rare(some, *live, event);
+			continue;
+		}
+		struct hs_node_counts *counts =
+			count_block(some, live, hs_event_node(*event), event->word & HS_EVENT_FREE,
+				    hs_event_value(*event), event);
+		counts->temporary += event->word / HS_EVENT_TEMPORARY & 1;
 	}
 }
 
 void hs_replay_count_nodes(struct hs_replay_state *state, const struct hs_events *events)
 {
+	struct hs_timeline *timeline = &state->timeline;
 	struct live live = {{state->heap.bytes, state->heap.blocks}, state->heap.most_bytes};
+	struct some some = {state->nodes, &state->heap, events, events->ended, NULL};
 	struct hs_events_walk walk = hs_events_walk(events);
-	struct some some = {state->nodes, &state->heap, events, events->ended};
-	const struct hs_time_unit *unit = events->units;
-	uint32_t done = 0; /* events of the unit */
-	uint64_t step = 0;
+	struct clock clock = start_clock(events), peak_clock = clock;
+	uint32_t at = 0, next_point = find_from(&clock, timeline->end_us), peak_event = UINT32_MAX;
 	while (hs_events_walk_run(&walk)) {
-		for (uint32_t count; walk.count; walk.event += count, walk.count -= count) {
-			if (done == unit->events) {
-				unit++;
-				done = 0;
+		for (uint32_t count; walk.count; walk.event += count, walk.count -= count, at += count) {
+			if (at == next_point) {
+				live.most_bytes = hs_timeline_advance(timeline, time_of(&clock, at),
+								      live.most_bytes, live.volume[0]);
+				next_point = find_from(&clock, timeline->end_us);
 			}
-			if (done == 0)
-				step = hs_time_step(unit);
-			count = unit->events - done < walk.count ? unit->events - done : walk.count;
-			uint64_t at = done * step;
-			done += count;
-			state->now_us = unit->start_us + ((done - 1) * step >> 32);
-			if (state->now_us < state->timeline.end_us) /* mostly */
-				count_some(&some, &live, NULL, walk.event, count, unit->start_us, step, at);
-			else
-				count_some(&some, &live, &state->timeline, walk.event, count, unit->start_us,
-					   step, at);
+			count = next_point - at < walk.count ? next_point - at : walk.count;
+			count_some(&some, &live, walk.event, count);
+			if (some.peak_event)
+				peak_event = at + (uint32_t)(some.peak_event - walk.event);
+			some.peak_event = NULL;
 		}
 	}
 	state->heap.bytes = live.volume[0];
 	state->heap.blocks = live.volume[1];
 	state->heap.most_bytes = live.most_bytes;
+	if (peak_event != UINT32_MAX) {
+		go_to(&peak_clock, peak_event);
+		state->heap.peak_us = time_of(&peak_clock, peak_event);
+	}
+	if (at) {
+		go_to(&peak_clock, at - 1);
+		state->now_us = time_of(&peak_clock, at - 1);
+	}
 }

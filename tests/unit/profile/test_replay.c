@@ -623,7 +623,7 @@ static void slow_end(uint64_t number, uint64_t now)
 	slow_heap -= block->size;
 }
 
-/* The same by nodes: with all counts but maxima and, without a filter, histograms. */
+/* The same by nodes: without maxima, lifetimes, temporary bytes and, if there is no filter, histograms. */
 static void check_by_node(struct hs_profile *profile, uint64_t count)
 {
 	static const uint64_t none[65];
@@ -639,7 +639,7 @@ static void check_by_node(struct hs_profile *profile, uint64_t count)
 	bool seen[GROUPS] = {false};
 	for (uint32_t group = 0; group < replay.group_count; group++) {
 		struct hs_counts counts = expected[nodes[group]];
-		counts.max_bytes = counts.max_blocks = 0;
+		counts.max_bytes = counts.max_blocks = counts.lifetime_us = counts.temporary_bytes = 0;
 		CHECK(nodes[group] != 0 && !seen[nodes[group]]);
 		seen[nodes[group]] = true;
 		struct hs_counts found = {0};
