@@ -53,57 +53,58 @@ static uint32_t find_from(struct clock *clock, uint64_t time_us)
 /* What is live in all. In registers while events are counted. */
 struct live {
 	hs_volume_vector volume;
-	uint64_t most_bytes; /* since the timeline's latest point began */
+	uint64_t most_bytes;               /* since the timeline's latest point began */
+	const struct hs_event *peak_event; /* NULL, or the latest of some events that began a peak */
 };
 
-/* Some events in a row, and what is rare among them. */
-struct some {
+/* What events are counted with. */
+struct counting {
 	struct hs_node_table *nodes;
 	struct hs_heap *heap;
 	const struct hs_events *events;
-	const struct hs_ended *ended;      /* that come next */
-	const struct hs_event *peak_event; /* NULL, or the latest one that began a peak */
+	const struct hs_ended *ended; /* that come next */
 };
 
-static __attribute__((noinline)) void note_peak(struct some *some, hs_volume_vector live,
-						const struct hs_event *event)
+static __attribute__((noinline)) void note_peak(struct hs_node_table *nodes, struct hs_heap *heap,
+						hs_volume_vector live)
 {
-	struct hs_heap *heap = some->heap;
 	heap->peak_bytes = live[0];
 	heap->peak_blocks = live[1];
-	some->peak_event = event;
 	if (++heap->peak_number > UINT32_MAX) { /* as far as the nodes' own numbers go */
-		hs_node_table_forget_peak(some->nodes);
+		hs_node_table_forget_peak(nodes);
 		heap->peak_number = 1;
 	}
 }
 
 /* A block begins or ends with the event. Mostly nobody can foresee which, so there is no branch on that. */
-HS_IN_LOOP struct hs_node_counts *count_block(struct some *some, struct live *live, uint32_t node,
-					      uint64_t ends, uint64_t bytes, const struct hs_event *event)
+HS_IN_LOOP struct hs_node_counts *count_block(const struct counting *counting, struct live *live,
+					      uint32_t node, uint64_t ends, uint64_t bytes,
+					      const struct hs_event *event)
 {
-	struct hs_node_counts *counts = &some->nodes->counts[node];
+	struct hs_node_counts *counts = &counting->nodes->counts[node];
 	uint64_t minus = 0 - ends; /* all bits, or none */
 	hs_volume_vector change = {bytes, 1};
-	hs_node_save_peak(counts, (uint32_t)some->heap->peak_number);
+	hs_node_save_peak(counts, (uint32_t)counting->heap->peak_number);
 	hs_volume_add(&counts->volumes[ends], change);
 	live->volume += (change ^ minus) - minus;
 	if (live->volume[0] >= (live->most_bytes | minus)) {
 		live->most_bytes = live->volume[0];
-		if (live->most_bytes >= some->heap->peak_bytes)
-			note_peak(some, live->volume, event);
+		if (live->most_bytes >= counting->heap->peak_bytes) {
+			live->peak_event = event;
+			note_peak(counting->nodes, counting->heap, live->volume);
+		}
 	}
 	return counts;
 }
 
 /* The old block ends and the new one begins in one step: the peak sees only the outcome. */
-static void count_realloc(struct some *some, struct live *live, const struct hs_event *event)
+static void count_realloc(struct counting *counting, struct live *live, const struct hs_event *event)
 {
-	const struct hs_ended *old = some->ended++;
-	uint64_t bytes = hs_number_of(some->events, *event);
-	count_block(some, live, old->group, 1, old->size, event);
-	struct hs_node_counts *counts = count_block(some, live, hs_event_node(*event), 0, bytes, event);
-	struct hs_node_more *more = hs_node_more(some->nodes, counts);
+	const struct hs_ended *old = counting->ended++;
+	uint64_t bytes = hs_number_of(counting->events, *event);
+	count_block(counting, live, old->group, 1, old->size, event);
+	struct hs_node_counts *counts = count_block(counting, live, hs_event_node(*event), 0, bytes, event);
+	struct hs_node_more *more = hs_node_more(counting->nodes, counts);
 	more->reallocations++;
 	if (hs_event_kind(*event) == HS_EVENT_MOVE) {
 		more->moved++;
@@ -112,31 +113,33 @@ static void count_realloc(struct some *some, struct live *live, const struct hs_
 }
 
 /* An HS_EVENT_RARE one. The heap goes to and fro in registers. */
-static __attribute__((noinline)) struct live count_rare(struct some *some, struct live live,
+static __attribute__((noinline)) struct live count_rare(struct counting *counting, struct live live,
 							const struct hs_event *event)
 {
 	enum hs_event_kind kind = hs_event_kind(*event);
 	if (event->word & HS_EVENT_FIRST)
-		hs_node_table_add(some->nodes);
+		hs_node_table_add(counting->nodes);
 	if (kind != HS_EVENT_ALLOC && kind != HS_EVENT_FREE) {
-		count_realloc(some, &live, event);
+		count_realloc(counting, &live, event);
 	} else {
-		struct hs_node_counts *counts = count_block(some, &live, hs_event_node(*event), kind,
-							    hs_number_of(some->events, *event), event);
+		struct hs_node_counts *counts = count_block(counting, &live, hs_event_node(*event), kind,
+							    hs_number_of(counting->events, *event), event);
 		counts->temporary += event->word / HS_EVENT_TEMPORARY & 1;
 	}
 	return live;
 }
 
-static void count_some(struct some *some, struct live *live, const struct hs_event *event, uint32_t count)
+static void count_some(struct counting *counting, struct live *live, const struct hs_event *event,
+		       uint32_t count)
 {
+	const struct counting same = *counting; /* in registers: what is rare does not change them */
 	for (const struct hs_event *end = event + count; event < end; event++) {
 		if (__builtin_expect(event->word & HS_EVENT_RARE, 0)) {
-			*live = count_rare(some, *live, event);
+			*live = count_rare(counting, *live, event);
 			continue;
 		}
 		struct hs_node_counts *counts =
-			count_block(some, live, hs_event_node(*event), event->word & HS_EVENT_FREE,
+			count_block(&same, live, hs_event_node(*event), event->word & HS_EVENT_FREE,
 				    hs_event_value(*event), event);
 		counts->temporary += event->word / HS_EVENT_TEMPORARY & 1;
 	}
@@ -145,8 +148,8 @@ static void count_some(struct some *some, struct live *live, const struct hs_eve
 void hs_replay_count_nodes(struct hs_replay_state *state, const struct hs_events *events)
 {
 	struct hs_timeline *timeline = &state->timeline;
-	struct live live = {{state->heap.bytes, state->heap.blocks}, state->heap.most_bytes};
-	struct some some = {state->nodes, &state->heap, events, events->ended, NULL};
+	struct live live = {{state->heap.bytes, state->heap.blocks}, state->heap.most_bytes, NULL};
+	struct counting counting = {state->nodes, &state->heap, events, events->ended};
 	struct hs_events_walk walk = hs_events_walk(events);
 	struct clock clock = start_clock(events), peak_clock = clock;
 	uint32_t at = 0, next_point = find_from(&clock, timeline->end_us), peak_event = UINT32_MAX;
@@ -158,10 +161,10 @@ void hs_replay_count_nodes(struct hs_replay_state *state, const struct hs_events
 				next_point = find_from(&clock, timeline->end_us);
 			}
 			count = next_point - at < walk.count ? next_point - at : walk.count;
-			count_some(&some, &live, walk.event, count);
-			if (some.peak_event)
-				peak_event = at + (uint32_t)(some.peak_event - walk.event);
-			some.peak_event = NULL;
+			count_some(&counting, &live, walk.event, count);
+			if (live.peak_event)
+				peak_event = at + (uint32_t)(live.peak_event - walk.event);
+			live.peak_event = NULL;
 		}
 	}
 	state->heap.bytes = live.volume[0];
