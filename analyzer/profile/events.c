@@ -335,8 +335,6 @@ static inline int take_far_of(struct far *far, struct hs_events *all, uint32_t a
 	return 0;
 }
 
-typedef uint64_t eight __attribute__((vector_size(HS_COPIED_AT_ONCE * sizeof(struct hs_event))));
-
 /* `count` events from `at` on that are those `distance` before them, which they may overlap. */
 static int copy_events(struct hs_events *all, uint32_t at, uint32_t count, uint32_t distance, struct far *far)
 {
@@ -345,11 +343,13 @@ static int copy_events(struct hs_events *all, uint32_t at, uint32_t count, uint3
 		uint32_t piece = count < most ? count : most;
 		const struct hs_event *from = &all->events[at - distance];
 		struct hs_event *to = &all->events[at], *end = to + piece;
-		for (; to < end; to += HS_COPIED_AT_ONCE, from += HS_COPIED_AT_ONCE) {
-			eight some;
-			memcpy(&some, from, sizeof some);
-			memcpy(to, &some, sizeof some);
-		}
+		for (; to < end; to += HS_COPIED_AT_ONCE, from += HS_COPIED_AT_ONCE)
+#pragma GCC unroll 4
+			for (unsigned i = 0; i < HS_COPIED_AT_ONCE; i += 2) {
+				two events;
+				memcpy(&events, from + i, sizeof events);
+				memcpy(to + i, &events, sizeof events);
+			}
 		uint64_t which = which_are_far(far, at - distance, piece);
 		if (which && take_far_of(far, all, at, which) != 0)
 			return -1;
