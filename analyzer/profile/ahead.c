@@ -1,6 +1,8 @@
 /* Events members, made ready by worker threads while the replay is busy with earlier ones: inflated and
  * unpacked by whoever is free, tracked one after another. A ring of slots bounds the memory. The reader does
- * what there is to do, too, rather than wait: so all cores are busy, whichever part takes longer. */
+ * what there is to do, too, rather than wait: so all cores are busy, whichever part takes longer. What else
+ * goes on is done by a worker before it helps: with more threads than cores the system leaves a core idle now
+ * and then while two of them wait for the other. */
 #include "events.h"
 #include "tracker.h"
 
@@ -14,7 +16,7 @@
 /* A few members are read in a few milliseconds. */
 enum { MEMBERS_WORTH_THREADS = 4 };
 /* Two keep ahead of any replay: it takes longer than inflating and unpacking. A slot takes 2 MB. */
-enum { WORKERS_MOST = 2, SLOTS_MOST = WORKERS_MOST + 2 };
+enum { WORKERS_MOST = 2, SLOTS_MOST = WORKERS_MOST + 1 + 2 };
 
 enum slot_state { SLOT_EMPTY, SLOT_UNPACKED, SLOT_READY };
 
@@ -32,8 +34,10 @@ struct hs_ahead {
 	struct hs_inflater reader; /* of the reading thread */
 	uint32_t slot_count;
 	struct slot slots[SLOTS_MOST]; /* the n-th events member is made in slot n % slot_count */
-	pthread_t workers[WORKERS_MOST];
+	pthread_t workers[WORKERS_MOST + 1];
 	uint32_t worker_count;
+	void (*aside)(void *context); /* NULL, or what a worker does first */
+	void *aside_context;
 	struct hs_tracker *tracker; /* of the thread that set `is_tracking` */
 
 	pthread_mutex_t lock; /* for all that follows, and slots[].state */
@@ -101,9 +105,8 @@ static bool work_once(struct hs_ahead *ahead, struct hs_inflater *inflater)
 	return true;
 }
 
-static void *work(void *argument)
+static void work(struct hs_ahead *ahead)
 {
-	struct hs_ahead *ahead = argument;
 	struct hs_inflater inflater = {0};
 	pthread_mutex_lock(&ahead->lock);
 	while (!ahead->stop && ahead->tracked < ahead->count)
@@ -111,29 +114,53 @@ static void *work(void *argument)
 			pthread_cond_wait(&ahead->changed, &ahead->lock);
 	pthread_mutex_unlock(&ahead->lock);
 	hs_inflater_free(&inflater);
+}
+
+static void *run(void *argument)
+{
+	work(argument);
 	return NULL;
 }
 
-struct hs_ahead *hs_ahead_start(const struct hs_recording *recording, struct hs_tracker *tracker)
+static void *run_aside(void *argument)
+{
+	struct hs_ahead *ahead = argument;
+	ahead->aside(ahead->aside_context);
+	work(ahead);
+	return NULL;
+}
+
+static uint32_t choose_workers(const struct hs_ahead *ahead)
+{
+	uint32_t free_cores = cores() > 1 ? cores() - 1 : 1,
+		 most = ahead->count < MEMBERS_WORTH_THREADS ? 0 : WORKERS_MOST;
+	if (ahead->aside)
+		most++;
+	return free_cores < most ? free_cores : most;
+}
+
+struct hs_ahead *hs_ahead_start(const struct hs_recording *recording, struct hs_tracker *tracker,
+				void (*aside)(void *context), void *context)
 {
 	struct hs_ahead *ahead = hs_allocate_zero(1, sizeof *ahead);
 	ahead->recording = recording;
 	ahead->tracker = tracker;
+	ahead->aside = aside;
+	ahead->aside_context = context;
 	ahead->members = hs_allocate_zero(recording->member_count, sizeof *ahead->members);
 	for (uint32_t i = 0; i < recording->member_count; i++)
 		if (recording->members[i].kind == HS_MEMBER_EVENTS)
 			ahead->members[ahead->count++] = i;
-	uint32_t workers = cores() > 1 ? cores() - 1 : 1;
-	if (workers > WORKERS_MOST)
-		workers = WORKERS_MOST;
-	if (ahead->count < MEMBERS_WORTH_THREADS)
-		workers = 0;
+	uint32_t workers = choose_workers(ahead);
 	ahead->slot_count = workers + 2;
 	pthread_mutex_init(&ahead->lock, NULL);
 	pthread_cond_init(&ahead->changed, NULL);
 	while (ahead->worker_count < workers &&
-	       hs_thread_begin(&ahead->workers[ahead->worker_count], work, ahead))
+	       hs_thread_begin(&ahead->workers[ahead->worker_count],
+			       aside && ahead->worker_count == 0 ? run_aside : run, ahead))
 		ahead->worker_count++;
+	if (aside && ahead->worker_count == 0)
+		aside(context);
 	return ahead;
 }
 

@@ -357,6 +357,8 @@ struct hs_group_sums {
 struct hs_met {
 	uint32_t *nodes;   /* of each group its node: the caller's array, with room for all nodes */
 	atomic_uint count; /* so many are there, which other threads may read while the replay goes on */
+	/* NULL, or something else to do, in a thread of its own, which has ended when find_sums is called. */
+	void (*aside)(void *context);
 	/* NULL, or called now and then while the replay goes on. */
 	void (*met_some)(void *context);
 	/* NULL, or called when all are met. */

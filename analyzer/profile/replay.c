@@ -247,7 +247,9 @@ static void count_full(struct hs_replay_state *state, const struct hs_events *ev
 static bool replay_events(struct hs_profile *profile, struct hs_replay_state *state)
 {
 	struct hs_tracker *tracker = &state->tracker;
-	state->ahead = hs_ahead_start(profile->recording, tracker);
+	const struct hs_met *met = tracker->how.by_node;
+	state->ahead = hs_ahead_start(profile->recording, tracker, met ? met->aside : NULL,
+				      met ? met->context : NULL);
 	const struct hs_events *events;
 	struct hs_error error = {""};
 	const char *wrong = NULL;

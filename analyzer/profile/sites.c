@@ -124,9 +124,7 @@ struct stacking {
 	bool raw;
 	const struct hs_meanwhile *meanwhile;
 	struct hs_site_sums sums; /* that it wants */
-	struct hs_aside aside;
-	bool beside;             /* it is under way */
-	atomic_bool are_stacked; /* nodes, as many as expected: those that are met can have sites */
+	atomic_bool are_stacked;  /* nodes, as many as expected: those that are met can have sites */
 };
 
 static void prepare(struct stacking *stacking)
@@ -171,9 +169,6 @@ static struct hs_group_sums find_sites(void *context)
 {
 	struct stacking *stacking = context;
 	struct hs_sites_making *making = stacking->making;
-	if (stacking->beside)
-		hs_aside_end(&stacking->aside);
-	stacking->beside = false;
 	if (making->profile->node_count != stacking->expected_nodes)
 		return (struct hs_group_sums){0};
 	hs_sites_map_met(making, stacking->sites);
@@ -190,12 +185,15 @@ static uint32_t expect_nodes(const struct hs_profile *profile)
 	return profile->loader ? hs_load_expected_nodes(profile->recording) : profile->node_count;
 }
 
-static int replay_nodes(struct stacking *stacking, struct hs_profile *profile, struct hs_error *error)
+/* aside: what is to be done meanwhile, or NULL. */
+static int replay_nodes(struct stacking *stacking, struct hs_profile *profile, void (*aside)(void *context),
+			struct hs_error *error)
 {
 	struct hs_met *met = &stacking->making->met;
 	free(met->nodes);
 	*met = (struct hs_met){
 		.nodes = hs_allocate(profile->node_count * sizeof *met->nodes),
+		.aside = aside,
 		.met_some = map_some,
 		.find_sums = find_sites,
 		.context = stacking,
@@ -212,16 +210,11 @@ static int replay_beside(struct stacking *stacking, struct hs_error *error)
 	seen.facts.warning = NULL;
 	seen.damaged = false;
 	seen.node_count = stacking->expected_nodes;
-	stacking->beside = true;
-	hs_aside_begin(&stacking->aside, make_stacks_aside, stacking);
-	int result = replay_nodes(stacking, &seen, error);
-	if (stacking->beside)
-		hs_aside_end(&stacking->aside);
+	int result = replay_nodes(stacking, &seen, make_stacks_aside, error);
 	if (profile->node_count != seen.node_count) { /* the file is damaged */
 		hs_replay_free(&stacking->sites->replay);
-		stacking->beside = false;
 		stacking->expected_nodes = profile->node_count;
-		result = replay_nodes(stacking, profile, error);
+		result = replay_nodes(stacking, profile, NULL, error);
 	} else {
 		profile->facts.time_resolution_us = seen.facts.time_resolution_us;
 		profile->facts.duration_us = seen.facts.duration_us;
@@ -252,7 +245,7 @@ static int replay_and_stack(struct stacking *stacking, struct hs_error *error)
 	prepare(stacking);
 	stacking->expected_nodes = profile->node_count; /* a damaged file may have fewer */
 	make_stacks_aside(stacking);
-	return replay_nodes(stacking, profile, error);
+	return replay_nodes(stacking, profile, NULL, error);
 }
 
 int hs_sites_begin(struct hs_profile *profile, bool raw, const struct hs_meanwhile *meanwhile,

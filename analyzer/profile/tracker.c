@@ -221,8 +221,8 @@ HS_IN_LOOP uint64_t remembered_size(const struct turn *turn)
 
 /* The next size of those that stand apart, which tells a realloc in place as well. Returns false if there is
  * none. */
-static bool take_size(struct hs_events *events, size_t lane, uint32_t node, enum hs_event_kind *kind,
-		      uint64_t *size)
+HS_IN_LOOP bool take_size(struct hs_events *events, size_t lane, uint32_t node, enum hs_event_kind *kind,
+			  uint64_t *size)
 {
 	uint32_t *next = &events->sizes_begin[lane][node % HS_SIZE_PARTS];
 	if (*next == events->sizes_end[lane][node % HS_SIZE_PARTS])
