@@ -98,6 +98,21 @@ struct hs_tracker {
 	struct hs_replay *out; /* of which this half writes node_used, slices and lifetimes */
 };
 
+/* Allocations so far, of all lanes. */
+uint64_t hs_tracker_begun(const struct hs_tracker *tracker);
+
+/* The group of a block that is about to begin. */
+struct hs_chosen {
+	uint32_t group;
+	bool first; /* it is its first block */
+};
+
+/* That of a node, which is remembered. */
+struct hs_chosen hs_tracker_use_node(struct hs_tracker *tracker, const struct hs_tracker_lane *lane,
+				     struct hs_remembered *own);
+/* In the full pass, of a node's block of that size. */
+struct hs_chosen hs_tracker_choose(struct hs_tracker *tracker, struct hs_tracker_lane *lane,
+				   struct hs_remembered *own, uint64_t size);
 /* The part of a group with that key; *added (may be NULL) tells whether it is new. */
 uint32_t hs_tracker_part(struct hs_tracker *tracker, uint32_t group, uint32_t key, bool *added);
 
