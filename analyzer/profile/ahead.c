@@ -35,8 +35,8 @@ struct hs_ahead {
 	uint32_t slot_count;
 	struct slot slots[SLOTS_MOST]; /* the n-th events member is made in slot n % slot_count */
 	pthread_t workers[WORKERS_MOST + 1];
-	uint32_t worker_count;
-	void (*aside)(void *context); /* NULL, or what a worker does first */
+	uint32_t worker_count, joined; /* those from the last one on that are waited for */
+	void (*aside)(void *context);  /* NULL, or what a worker does first */
 	void *aside_context;
 	struct hs_tracker *tracker; /* of the thread that set `is_tracking` */
 
@@ -46,7 +46,8 @@ struct hs_ahead {
 	uint32_t tracked;  /* members below are ready */
 	uint32_t released; /* members below are read: their slots are free */
 	bool is_tracking;  /* a thread is at member `tracked` */
-	bool reading;      /* the reader holds member `released` */
+	bool aside_ended;
+	bool reading; /* the reader holds member `released` */
 	bool stop;
 };
 
@@ -126,6 +127,9 @@ static void *run_aside(void *argument)
 {
 	struct hs_ahead *ahead = argument;
 	ahead->aside(ahead->aside_context);
+	pthread_mutex_lock(&ahead->lock);
+	ahead->aside_ended = true;
+	pthread_mutex_unlock(&ahead->lock);
 	work(ahead);
 	return NULL;
 }
@@ -190,20 +194,40 @@ const struct hs_events *hs_ahead_next(struct hs_ahead *ahead, struct hs_error *e
 	return slot->events;
 }
 
+/* Waits for the workers from the last one on down to that one. */
+static void join(struct hs_ahead *ahead, uint32_t first)
+{
+	for (; ahead->worker_count - ahead->joined > first; ahead->joined++)
+		pthread_join(ahead->workers[ahead->worker_count - ahead->joined - 1], NULL);
+}
+
 void hs_ahead_stop(struct hs_ahead *ahead)
 {
 	pthread_mutex_lock(&ahead->lock);
 	ahead->stop = true;
+	bool first_is_aside = ahead->aside && !ahead->aside_ended;
 	pthread_cond_broadcast(&ahead->changed);
 	pthread_mutex_unlock(&ahead->lock);
-	for (uint32_t i = 0; i < ahead->worker_count; i++)
-		pthread_join(ahead->workers[i], NULL);
+	join(ahead, first_is_aside);
+}
+
+void hs_ahead_join(struct hs_ahead *ahead)
+{
+	join(ahead, 0);
+}
+
+void hs_ahead_free_events(struct hs_ahead *ahead)
+{
+	for (uint32_t i = 0; i < ahead->slot_count; i++) {
+		free(ahead->slots[i].events);
+		ahead->slots[i].events = NULL;
+	}
 }
 
 void hs_ahead_free(struct hs_ahead *ahead)
 {
-	for (uint32_t i = 0; i < ahead->slot_count; i++)
-		free(ahead->slots[i].events);
+	hs_ahead_join(ahead);
+	hs_ahead_free_events(ahead);
 	pthread_mutex_destroy(&ahead->lock);
 	pthread_cond_destroy(&ahead->changed);
 	hs_inflater_free(&ahead->reader);

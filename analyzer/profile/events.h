@@ -131,14 +131,16 @@ int hs_events_unpack(const uint8_t *payload, const struct hs_member *member, boo
  * tracker is theirs until hs_ahead_stop. */
 struct hs_ahead;
 struct hs_tracker;
-/* aside: NULL, or something else that is done in one of these threads, at once; it has ended when
- * hs_ahead_stop does. */
+/* aside: NULL, or something else that is done in one of these threads, at once. */
 struct hs_ahead *hs_ahead_start(const struct hs_recording *recording, struct hs_tracker *tracker,
 				void (*aside)(void *context), void *context);
 /* The next member's events, valid until the next call; NULL at the end (error->text is empty then) or at a
  * damaged member (error says what is wrong). */
 const struct hs_events *hs_ahead_next(struct hs_ahead *ahead, struct hs_error *error);
+/* No more events are wanted. `aside` may go on. */
 void hs_ahead_stop(struct hs_ahead *ahead);
-void hs_ahead_free(struct hs_ahead *ahead); /* after hs_ahead_stop */
+void hs_ahead_free_events(struct hs_ahead *ahead); /* after that: frees the most of it */
+void hs_ahead_join(struct hs_ahead *ahead);        /* after hs_ahead_stop: waits until `aside` has ended */
+void hs_ahead_free(struct hs_ahead *ahead);        /* after hs_ahead_stop; waits likewise */
 
 #endif

@@ -340,13 +340,14 @@ static void start_state(struct hs_replay_state *state, const struct hs_profile *
 static void free_events_and_blocks(void *context)
 {
 	struct hs_replay_state *state = context;
-	hs_ahead_free(state->ahead);
+	hs_ahead_free_events(state->ahead);
 	hs_tracker_free_lanes(&state->tracker);
 }
 
 /* The rest but the groups. */
 static void free_state(struct hs_replay_state *state)
 {
+	hs_ahead_free(state->ahead);
 	hs_tracker_free(&state->tracker);
 	free(state);
 }

@@ -104,6 +104,7 @@ static void sum_up_nodes(struct hs_replay_state *state)
 	const struct hs_met *met = state->tracker.how.by_node;
 	struct hs_replay *out = state->out;
 	struct hs_group_sums sums = {0};
+	hs_ahead_join(state->ahead);
 	if (met->find_sums)
 		sums = met->find_sums(met->context);
 	out->nodes = state->nodes ? state->nodes : make_nodes(state);

@@ -60,7 +60,7 @@ static uint32_t choose_slice(struct hs_tracker *tracker)
 
 /* Of a node that no block of the lane has had, where each is a group of its own. */
 static struct hs_chosen use_new_node(struct hs_tracker *tracker, const struct hs_tracker_lane *lane,
-				  uint32_t node)
+				     uint32_t node)
 {
 	uint32_t others = tracker->lanes_begun & ~(1U << (lane - tracker->lanes));
 	for (; others; others &= others - 1) {
@@ -83,12 +83,13 @@ static struct hs_chosen use_group_of_caller(struct hs_tracker *tracker, uint32_t
 	return chosen;
 }
 
-struct hs_chosen hs_tracker_use_node(struct hs_tracker *tracker, const struct hs_tracker_lane *lane, struct hs_remembered *own)
+struct hs_chosen hs_tracker_use_node(struct hs_tracker *tracker, const struct hs_tracker_lane *lane,
+				     struct hs_remembered *own)
 {
 	if (hs_event_kind(own->ending) != HS_EVENT_ALLOC)
 		return (struct hs_chosen){hs_event_node(own->ending), false};
 	struct hs_chosen chosen = tracker->how.by_node ? use_new_node(tracker, lane, own->node)
-						    : use_group_of_caller(tracker, own->node);
+						       : use_group_of_caller(tracker, own->node);
 	uint32_t value = hs_event_value(own->ending);
 	own->ending = hs_event(value < HS_VALUE_LARGE ? HS_EVENT_FREE : HS_EVENT_MOVE, value, chosen.group);
 	return chosen;
@@ -96,7 +97,7 @@ struct hs_chosen hs_tracker_use_node(struct hs_tracker *tracker, const struct hs
 
 /* The caller's groups stand for the key 0. */
 struct hs_chosen hs_tracker_choose(struct hs_tracker *tracker, struct hs_tracker_lane *lane,
-				 struct hs_remembered *own, uint64_t size)
+				   struct hs_remembered *own, uint64_t size)
 {
 	const struct hs_replay_how *how = &tracker->how;
 	struct hs_chosen chosen = {.group = HS_LEFT_OUT};

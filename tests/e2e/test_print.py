@@ -10,6 +10,7 @@
 
 import json
 import re
+import subprocess
 import sys
 
 import made_recording as made
@@ -340,6 +341,27 @@ def test_diff_takes_filters(run_heapscope, whole):
     document = json.loads(done.stdout)
     assert document["old"]["totals"]["allocated_bytes"] == 500
     assert [site["frames"][0]["function"] for site in document["sites"]] == ["drop"]
+
+
+# ---- threads ---------------------------------------------------------------------------------------------
+
+WITHOUT_THREADS = """#include <errno.h>
+#include <pthread.h>
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument)
+{
+	return EAGAIN;
+}
+"""
+
+
+def test_without_threads(run_heapscope, build, compile, tmp_path):
+    """What worker threads do for a recording of 20,000 stacks the only one does, too, if there can be no others."""
+    recording = tmp_path / "wide.hs.gz"
+    subprocess.run([build / "tests" / "unit" / "profile" / "bench_replay", "make", "wide", recording, "20000", "1"], check=True)
+    library = compile(WITHOUT_THREADS, "-shared", "-fPIC", name="libnothreads.so")
+    usual, alone = (run_heapscope("print", recording, env=env) for env in ({}, {"LD_PRELOAD": library}))
+    assert alone.returncode == 0, alone.stderr
+    assert alone.stdout == usual.stdout and "20,000" in usual.stdout
 
 
 # ---- the pager -------------------------------------------------------------------------------------------
