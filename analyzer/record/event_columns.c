@@ -216,14 +216,19 @@ static void put_column(struct hs_event_columns *columns, uint8_t column, const s
 	hs_bytes_add(payload, data->data, data->count);
 }
 
-static void put_lanes(struct hs_event_columns *columns, enum hs_column column, struct hs_bytes *payload)
+/* Of all lanes, one after the other. */
+static void add_parts(const struct hs_event_columns *columns, enum hs_column column, struct hs_bytes *bytes)
 {
-	size_t bytes = count_bytes(columns, column);
-	begin_column(columns, (uint8_t)column, payload, bytes);
 	for (unsigned i = 0; i < HS_LANES; i++)
 		if (columns->lanes[i])
-			hs_bytes_add(payload, columns->lanes[i]->parts[column].data,
+			hs_bytes_add(bytes, columns->lanes[i]->parts[column].data,
 				     columns->lanes[i]->parts[column].count);
+}
+
+static void put_lanes(struct hs_event_columns *columns, enum hs_column column, struct hs_bytes *payload)
+{
+	begin_column(columns, (uint8_t)column, payload, count_bytes(columns, column));
+	add_parts(columns, column, payload);
 }
 
 /* Whether all of a column's bytes are. */
@@ -238,18 +243,7 @@ static bool is_zero(const struct hs_event_columns *columns, enum hs_column colum
 	return true;
 }
 
-/* The kinds' bytes of all lanes: each has lanes, too, which are mostly 0. */
-static void join_kinds(struct hs_event_columns *columns)
-{
-	struct hs_bytes *kinds = &columns->kinds;
-	kinds->count = 0;
-	for (unsigned i = 0; i < HS_LANES; i++)
-		if (columns->lanes[i])
-			hs_bytes_add(kinds, columns->lanes[i]->parts[HS_COLUMN_KIND].data,
-				     columns->lanes[i]->parts[HS_COLUMN_KIND].count);
-}
-
-/* The lowest two bits of each byte. Returns whether any has others. */
+/* The lowest two bits of each byte. Returns whether any has others, which are lanes. */
 static bool put_kinds(struct hs_event_columns *columns, struct hs_bytes *payload)
 {
 	struct hs_bytes *kinds = &columns->kinds;
@@ -307,7 +301,8 @@ void hs_event_columns_put(struct hs_event_columns *columns, struct hs_bytes *pay
 	struct scale scale = choose_scale(columns);
 	put_times(columns, &scale);
 	join_plain(columns);
-	join_kinds(columns);
+	columns->kinds.count = 0;
+	add_parts(columns, HS_COLUMN_KIND, &columns->kinds);
 	columns->cuts.count = 0;
 	hs_bytes_varint(payload, columns->previous_us);
 	hs_bytes_varint(payload, last_us - columns->previous_us);

@@ -177,14 +177,14 @@ static void write_frameless(struct writer *w)
 static void write_packed(struct writer *w)
 {
 	static const uint8_t payload[] = {
-		0, 60, 0, 16, 2, 0, /* from 0 to 60 us, units of 16 us, grains of 2 events */
-		2, 4,  0, 2,  6, 4,  2, 2,
-		4, 2,  0, 0,         /* four events, six of those two before; four of those four before */
-		4, 0,  1, 0,  2,     /* allocation, free, allocation, move */
-		5, 5,  1, 1,  9, 18, /* threads 1, 9, 1: three, one and ten events */
-		3, 4,  3, 1, /* four events in the first unit, one in the second; the rest in the fourth */
-		3, 3,  1, 1,  3, 11, 0, 101, /* nodes 1, 1, none; 10 bytes, the same, 100 */
-		2, 0,  0, 0,  0, 0,  0};
+		0, 60,   0, 16, 2, 0, /* from 0 to 60 us, units of 16 us, grains of 2 events */
+		2, 4,    0, 2,  6, 4,  2, 2,
+		4, 2,    0, 0,         /* four events, six of those two before; four of those four before */
+		1, 0x84,               /* allocation, free, allocation, move */
+		5, 5,    1, 1,  9, 18, /* threads 1, 9, 1: three, one and ten events */
+		3, 4,    3, 1, /* four events in the first unit, one in the second; the rest in the fourth */
+		3, 3,    1, 1,  3, 11, 0, 101, /* nodes 1, 1, none; 10 bytes, the same, 100 */
+		2, 0,    0, 0,  0, 0,  0, 0};
 	struct bytes copy = {(uint8_t *)payload, sizeof payload, sizeof payload};
 	write_header(w);
 	add_module(w, "/home/me/prog", MAIN_PROGRAM);
@@ -198,15 +198,15 @@ static void write_packed(struct writer *w)
 static void write_apart(struct writer *w)
 {
 	static const uint8_t payload[] = {
-		0, 1, 0,  1,  1, 1,  /* from 0 to 1 us, sizes apart */
-		0, 0, 0,  0,         /* no copies */
-		3, 0, 2,  0,         /* allocation, realloc, and in the other lane allocation */
-		4, 3, 1,  1,  2,     /* thread 1 twice, thread 2 */
-		1, 0, 3,  3,  1, 3,  /* none at 0 us; node 1 */
-		2, 0, 0,             /* no nodes 0, 8... in either lane; */
-		5, 2, 10, 41, 1, 30, /* 10 bytes, 20 in place; 30 */
-		2, 0, 0,  2,  0, 0,  2, 0, 0, 2, 0, 0,
-		2, 0, 0,  2,  0, 0,  1, 0, 0, 0, 0, 0}; /* the latest block; none is far */
+		0, 1,      0,  1,  1, 1,  /* from 0 to 1 us, sizes apart */
+		0, 0,      0,  0,         /* no copies */
+		1, 2 << 2,                /* allocation, realloc, and in the other lane allocation */
+		4, 3,      1,  1,  2,     /* thread 1 twice, thread 2 */
+		1, 0,      3,  3,  1, 3,  /* none at 0 us; node 1 */
+		2, 0,      0,             /* no nodes 0, 8... in either lane; */
+		5, 2,      10, 41, 1, 30, /* 10 bytes, 20 in place; 30 */
+		2, 0,      0,  2,  0, 0,  2, 0, 0, 2, 0, 0, 2,
+		0, 0,      2,  0,  0, 1,  0, 0, 0, 0, 0, 0}; /* the latest block; none is far */
 	struct bytes copy = {(uint8_t *)payload, sizeof payload, sizeof payload};
 	uint64_t blocks[100];
 	write_header(w);
@@ -231,8 +231,23 @@ static void write_apart(struct writer *w)
 	write_events(w);
 }
 
+/* What is written here by hand follows the format as it is now. */
+static void check_events(const struct bytes *written, uint64_t events)
+{
+	struct fuzz_file file = fuzz_file_make(written->data, written->count);
+	struct hs_error error = {{0}};
+	struct hs_sites sites;
+	struct hs_profile *profile = hs_profile_load(file.path, &error);
+	FUZZ_CHECK(profile && hs_sites_make(profile, false, &sites, &error) == 0);
+	FUZZ_CHECK(sites.replay.totals.events == events);
+	hs_sites_free(&sites);
+	hs_profile_free(profile);
+	fuzz_file_close(&file);
+}
+
 void fuzz_seed_files(fuzz_add *add, void *context)
 {
+	static const uint64_t events[] = {75, 75, 56 /* the next size is impossible */, 1, 14, 123};
 	for (int i = 0; i < 6; i++) {
 		struct writer writer;
 		writer_start(&writer);
@@ -248,6 +263,7 @@ void fuzz_seed_files(fuzz_add *add, void *context)
 			write_apart(&writer);
 		if (i == 1)
 			write_rest(&writer);
+		check_events(&writer.file, events[i]);
 		add(context, writer.file.data, writer.file.count);
 		writer_free(&writer);
 	}
